@@ -295,9 +295,8 @@ describe('hosts', () => {
       const found = await run('search', 'compte', '--limit', '1000', '--config', paths.second);
       yield ['search', found.stdout];
     };
-    const { rows } = await pool.query<{ name: string }>(
-      `SELECT schema_name AS name FROM information_schema.schemata WHERE schema_name LIKE '%dbt%' OR schema_name LIKE 'stg\\_%'`,
-    );
+    const { rows } = await pool.query<{ name: string }>(`SELECT schema_name AS name FROM information_schema.schemata
+        WHERE schema_name LIKE '%dbt%' OR schema_name LIKE 'stg\\_%'`);
     const dbtSchemas = rows.map(({ name }) => name);
     const count = async (): Promise<Record<string, number>> => {
       const found: Record<string, number> = {};
@@ -323,9 +322,8 @@ describe('hosts', () => {
     // The ledger keeps the ids of tombstones, by which it knows the calls again.
     const { callsync: ids, ...places } = after;
     expect(places).toEqual(Object.fromEntries(Object.keys(places).map((place) => [place, 0])));
-    const left = await pool.query(
-      `SELECT call_id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0' ORDER BY 1`,
-    );
+    const left = await pool.query(`SELECT call_id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0'
+        ORDER BY 1`);
     expect(left.rows).toEqual([{ call_id: 'second-0' }, { call_id: 'up-0' }]);
     expect(ids).toBeLessThan(before.callsync ?? 0);
   });

@@ -31,9 +31,8 @@ test('a connection that is cut in mid-transaction is a transient error, and the 
 
 test('a connection that is cut during a copy is a transient error', async () => {
   await db.pool.query('CREATE TABLE slow (t text)');
-  await db.pool.query(
-    `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$`,
-  );
+  await db.pool.query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30);
+      RETURN NEW; END $$`);
   await db.pool.query('CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()');
   const work = db.transaction(async ({ client }) => {
     const pid = await backendOf(client);

@@ -33,9 +33,8 @@ test('has no age while nothing waits', async () => {
 });
 
 test('tells the age of live changes apart from a backlog of old calls', async () => {
-  await store.query(
-    `INSERT INTO ledger (call_id, revision, call_timestamp) VALUES ('old', 1, now() - interval '9 years'), ('new', 1, now() - interval '1 hour')`,
-  );
+  await store.query(`INSERT INTO ledger (call_id, revision, call_timestamp)
+      VALUES ('old', 1, now() - interval '9 years'), ('new', 1, now() - interval '1 hour')`);
   const mark = (id: string, kind: 'change' | 'backlog') => store.transaction((tx) => markPending(tx, [id], kind));
   await mark('old', 'backlog');
   const [backlog] = (await read()).warehouses;
@@ -85,19 +84,16 @@ test('tells how far sync is, and what of the request limit is granted', async ()
     `INSERT INTO watermarks (name, axis, watermark, started_from, seen_to, last_error)
      VALUES ('sync', 'qualified', now() - interval '2 days', now() - interval '9 days', now() - interval '20 minutes', 'SERVICE_UNREACHABLE')`,
   );
-  await store.query(
-    `INSERT INTO request_limits (name, slots) VALUES ('source', ARRAY[1, extract(epoch FROM now()) * 1000000]::bigint[])`,
-  );
+  await store.query(`INSERT INTO request_limits (name, slots)
+      VALUES ('source', ARRAY[1, extract(epoch FROM now()) * 1000000]::bigint[])`);
   const { sync, grantedRequests } = await read();
   expect(sync?.lag).toBeGreaterThan(1_199);
   expect(sync?.watermarkAge).toBeGreaterThan(172_799);
   expect([sync?.lastError, grantedRequests]).toEqual(['SERVICE_UNREACHABLE', 1]);
   // Sync went on without a window that could not be shown complete.
-  await store.query(
-    `INSERT INTO window_problems (axis, window_from, window_to, problem, resolved_at)
+  await store.query(`INSERT INTO window_problems (axis, window_from, window_to, problem, resolved_at)
      SELECT 'qualified', now() - days * interval '1 day', now() - interval '1 day', 'refused', CASE days WHEN 4 THEN now() END
-       FROM generate_series(3, 4) AS days`,
-  );
+       FROM generate_series(3, 4) AS days`);
   const age = (micros: unknown): number => Date.now() / 1e3 - Number(micros) / 1e6;
   const threeDays = 3 * 86_400;
   expect((await read()).sync?.watermarkAge).toBeCloseTo(threeDays, -2);
@@ -107,9 +103,8 @@ test('tells how far sync is, and what of the request limit is granted', async ()
 });
 
 test('a heartbeat reads each verdict once, and knows of all how far everything is proven', async () => {
-  await store.query(
-    `INSERT INTO windows (axis, window_from, window_to, calls, shown, origin) VALUES ('qualified', to_timestamp(0), to_timestamp(1), 0, 'total', 'test')`,
-  );
+  await store.query(`INSERT INTO windows (axis, window_from, window_to, calls, shown, origin)
+      VALUES ('qualified', to_timestamp(0), to_timestamp(1), 0, 'total', 'test')`);
   const epoch = 1;
   let rows = 0;
   const counting = aroundStatements(store, async (sql, run) => {

@@ -125,9 +125,8 @@ test('a receiver wakes whoever listens, and a connection that was lost comes bac
   const inbox = createInboxWriter({ pool: writing });
   await inbox.wake();
   await expect.poll(() => heard).toBe(2);
-  await writing.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'test listener' AND datname = current_database()`,
-  );
+  await writing.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'test listener'
+      AND datname = current_database()`);
   await expect.poll(() => heard).toBe(3);
   await inbox.wake();
   await expect.poll(() => heard).toBe(4);

@@ -19,13 +19,11 @@ export const dumpStore = async (store: Store): Promise<void> => {
        FROM information_schema.tables t WHERE table_schema = 'callsync' AND table_type = 'BASE TABLE' ORDER BY 1`,
   );
   for (const { name, key } of tables) {
-    const [found] = await store.query<{ rows: string | null }>(
-      `SELECT json_agg(t)::text AS rows FROM callsync.${name} t`,
-    );
+    const [found] = await store.query<{ rows: string | null }>(`SELECT json_agg(t)::text AS rows
+        FROM callsync.${name} t`);
     const rows = found?.rows ?? '[]';
-    parts.push(
-      `INSERT INTO callsync.${name} OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::callsync.${name}, $dump$${rows}$dump$);`,
-    );
+    parts.push(`INSERT INTO callsync.${name} OVERRIDING SYSTEM VALUE SELECT *
+        FROM json_populate_recordset(NULL::callsync.${name}, $dump$${rows}$dump$);`);
     if (key === null) continue;
     const sequence = `pg_get_serial_sequence('callsync.${name}', '${key}')`;
     parts.push(`SELECT setval(${sequence}, (SELECT coalesce(max(${key}), 1) FROM callsync.${name}));`);

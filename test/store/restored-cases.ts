@@ -130,9 +130,8 @@ const fill = async (url: string, calls: number): Promise<void> => {
 const connect = async (url: string): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await client.query(
-    `SET maintenance_work_mem = '768MB'; SET max_parallel_maintenance_workers = 0; SET synchronous_commit = off`,
-  );
+  await client.query(`SET maintenance_work_mem = '768MB'; SET max_parallel_maintenance_workers = 0;
+      SET synchronous_commit = off`);
   return client;
 };
 

@@ -86,9 +86,8 @@ test('opening: a dropped store is not made anew by a worker with a role of its o
   const role = `worker_${randomBytes(4).toString('hex')}`;
   const owner = new pg.Client({ connectionString: database.url, application_name: 'pg_restore' });
   await owner.connect();
-  await owner.query(
-    `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT ALL ON DATABASE ${new URL(database.url).pathname.slice(1)} TO ${role}`,
-  );
+  await owner.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret';
+      GRANT ALL ON DATABASE ${new URL(database.url).pathname.slice(1)} TO ${role}`);
   const url = new URL(database.url);
   [url.username, url.password] = [role, 'secret'];
   const worker = await openStore({ url: url.href, max: 2 });
@@ -253,31 +252,26 @@ test('expired are bodies of settled deliveries when they are old, and not before
 
 test('expired are rows of every table that grows, and none that is needed', async () => {
   await pipeline.clear();
-  await query(
-    `INSERT INTO inbox (received_at, outcome) SELECT now() - interval '8 days', 'rejected' FROM generate_series(1, 1100)`,
-  );
+  await query(`INSERT INTO inbox (received_at, outcome) SELECT now() - interval '8 days', 'rejected'
+      FROM generate_series(1, 1100)`);
   await query(`INSERT INTO inbox (received_at, outcome) VALUES (now() - interval '401 days', 'accepted'), (now() - interval '401 days', 'pending'),
       (now() - interval '401 days', 'repeat'), (now() - interval '399 days', 'accepted')`);
-  await query(
-    `INSERT INTO unloaded_deliveries SELECT 'main', outcome = 'rejected', seq FROM inbox WHERE outcome IN ('repeat', 'rejected')`,
-  );
+  await query(`INSERT INTO unloaded_deliveries SELECT 'main', outcome = 'rejected', seq FROM inbox
+      WHERE outcome IN ('repeat', 'rejected')`);
   await query(`INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash, call_id)
       SELECT 'poll', 'o', 'r', '{"unique_id":"came-since"}', now() - interval '91 days', state, now() - interval '31 days', decode(md5(state), 'hex'), 'came-since'
         FROM unnest('{open,replayed,dropped}'::text[]) AS state`);
   await query(`INSERT INTO ledger (call_id, last_seen_at) VALUES ('came-since', now() - interval '1 day')`);
-  await query(
-    `INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ('s', now() - interval '31 days', false, ''), ('s', now(), false, '')`,
-  );
+  await query(`INSERT INTO websocket_frames (session, received_at, is_binary, body)
+      VALUES ('s', now() - interval '31 days', false, ''), ('s', now(), false, '')`);
   await query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, created_at, committed_at)
       SELECT 'l' || n, 'main', 1, 1, 'test', 1, CASE WHEN n % 4 = 0 THEN 'failed' ELSE 'committed' END,
              now() - interval '40 days' - n * interval '1 minute', CASE WHEN n % 4 <> 0 THEN now() - interval '40 days' - n * interval '1 minute' END
         FROM generate_series(1, 4000) AS n`);
-  await query(
-    `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at) VALUES ('open', 'main', 1, 1, 'test', 1, now() - interval '400 days')`,
-  );
-  await query(
-    `INSERT INTO meta (key, value, updated_at) VALUES ('import:old', '{}', now() - interval '91 days'), ('import:new', '{}', now())`,
-  );
+  await query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at)
+      VALUES ('open', 'main', 1, 1, 'test', 1, now() - interval '400 days')`);
+  await query(`INSERT INTO meta (key, value, updated_at) VALUES ('import:old', '{}', now() - interval '91 days'),
+      ('import:new', '{}', now())`);
   expect(await expireRows(store(), retention)).toEqual({
     ...{ bodies: 0, events: 0, removed: 0, problems: 0, rereads: 0, rejected: 1_100, deliveries: 1, quarantine: 1 },
     ...{ replayed: 1, dropped: 1, websocketFrames: 1, loads: 4_000 - Math.floor((2_000 * 4) / 3), imports: 1 },
@@ -328,9 +322,8 @@ test('expired is nothing of quarantine that may be the only copy of a call, or t
 test('a step of maintenance that fails keeps no other from its turn, and is told', async () => {
   await pipeline.clear();
   await store().query(`INSERT INTO inbox (outcome, body, received_at) VALUES ('accepted', 'body', 'epoch')`);
-  await store().query(
-    `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at) VALUES ('open', 'main', 1, 1, 'test', 1, 'epoch')`,
-  );
+  await store().query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at)
+      VALUES ('open', 'main', 1, 1, 'test', 1, 'epoch')`);
   const failing = aroundStatements(store(), (sql, run) =>
     /FROM counters|DELETE FROM events/.test(sql) ? Promise.reject(new Error(sql)) : run(),
   );
@@ -347,21 +340,18 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
 test('counters hold what counting would give, whatever is done, also by many at once and while they are joined', async () => {
   await pipeline.clear();
   const run = (sql: string) => store().pool.query(sql);
-  await run(
-    `INSERT INTO ledger (call_id, revision, tombstone) SELECT 'n' || n, n % 3, n % 5 = 0 FROM generate_series(1, 300) AS n`,
-  );
-  await run(
-    `INSERT INTO warehouse_calls (warehouse, call_id, pending) SELECT w, 'n' || n, n % 2 = 0 FROM generate_series(1, 300) AS n, unnest('{a,b}'::text[]) AS w`,
-  );
+  await run(`INSERT INTO ledger (call_id, revision, tombstone) SELECT 'n' || n, n % 3, n % 5 = 0
+      FROM generate_series(1, 300) AS n`);
+  await run(`INSERT INTO warehouse_calls (warehouse, call_id, pending) SELECT w, 'n' || n, n % 2 = 0
+      FROM generate_series(1, 300) AS n, unnest('{a,b}'::text[]) AS w`);
   await deliver(
     store(),
     Array.from({ length: 20 }, (_, n) => ({ body: `{"n":${n}}` })),
   );
   await Promise.all([
     ...[0, 1, 2, 3].flatMap((side) => [
-      run(
-        `UPDATE ledger SET revision = revision + 1, tombstone = tombstone OR call_id LIKE '%7' WHERE call_id LIKE '%${side}'`,
-      ),
+      run(`UPDATE ledger SET revision = revision + 1, tombstone = tombstone OR call_id LIKE '%7'
+          WHERE call_id LIKE '%${side}'`),
       run(`UPDATE warehouse_calls SET pending = NOT pending WHERE call_id LIKE '%${side}'`),
       run(`DELETE FROM ledger WHERE call_id LIKE 'n1${side}%'`),
       joinCounters(store()),

@@ -41,16 +41,13 @@ test('warehouses that no worker configures any more are taken off the deliveries
   await registerWarehouse(pipeline.store, 'gone', flattenVersion);
   await fold('a', 'b');
   await pipeline.drain();
-  await query(
-    `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) VALUES ('l', 'gone', 1, 1, 'test', 1)`,
-  );
-  await query(
-    `INSERT INTO events (kind, what, at) SELECT 'test', d::text, now() - make_interval(days => d) FROM unnest(ARRAY[399, 401]) AS d`,
-  );
+  await query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls)
+      VALUES ('l', 'gone', 1, 1, 'test', 1)`);
+  await query(`INSERT INTO events (kind, what, at) SELECT 'test', d::text, now() - make_interval(days => d)
+      FROM unnest(ARRAY[399, 401]) AS d`);
   const left = async () => ({
-    calls: await query(
-      `SELECT warehouse, count(*)::int AS n FROM warehouse_calls WHERE warehouse IN ('gone', 'main') GROUP BY 1 ORDER BY 1`,
-    ),
+    calls: await query(`SELECT warehouse, count(*)::int AS n FROM warehouse_calls WHERE warehouse IN ('gone', 'main')
+        GROUP BY 1 ORDER BY 1`),
     loads: await query('SELECT DISTINCT warehouse FROM loads ORDER BY 1'),
     events: await query(`SELECT what FROM events WHERE kind = 'test'`),
   });

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { EventEmitter, once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
@@ -11,7 +9,7 @@ import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quar
 import { issueEpoch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import { backUp } from '../../support/backup.ts';
 import { forAll } from '../../support/for-all.ts';
-import { countWaiting, deliver, observationOf, type TestDelivery, usePipeline } from '../../support/pipeline.ts';
+import { deliver, observationOf, type TestDelivery, untilBlocked, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
 
 const pipeline = usePipeline();
@@ -31,21 +29,18 @@ const merge = async (limit = 200) => {
   if (merged !== undefined) await loadFolded(pipeline.deps, merged.folded);
   return merged;
 };
-const mergeAll = async (limit = 200): Promise<number> => {
-  let batches = 0;
-  while ((await merge(limit)) !== undefined) batches += 1;
-  return batches;
-};
+const mergeAll = async (limit = 200): Promise<number> =>
+  (await merge(limit)) === undefined ? 0 : 1 + (await mergeAll(limit));
 const ofInbox = (name: string): Promise<string[]> => column(pipeline.store, `SELECT ${name} FROM inbox ORDER BY seq`);
 const outcomes = () => ofInbox('outcome');
 const rereads = () => column(pipeline.store, 'SELECT call_id FROM rereads ORDER BY 1');
 const documentOf = async (id = 'c') => (await pipeline.rowOf(id))?.document;
 
 test('the outcome of a delivery: accepted: folded, loaded, and told to the warehouse', async () => {
-  await deliver(pipeline.store, [delivery(body({ status: 'qualified' }), 0)]);
+  const status = 'qualified';
+  await deliver(pipeline.store, [delivery(body({ status }), 0)]);
   const folded = { unchanged: 0, rejected: 0 };
   expect(await merge()).toMatchObject({ deliveries: 1, outcomes: { accepted: 1 }, folded });
-  const status = 'qualified';
   expect(await pipeline.warehouse.query('SELECT call_id, status FROM calls')).toEqual([{ call_id: 'c', status }]);
   await pipeline.drain();
   const sent = { delivery_id: `${second}.25`, hook_id: 'hook', agent: 'Service-Webhook/1.0', signing_key: 'main' };
@@ -54,80 +49,68 @@ test('the outcome of a delivery: accepted: folded, loaded, and told to the wareh
   expect((await pipeline.rowOf('c'))?.seenBy).toEqual({ webhook: second * 1e6 + 250_000 });
 });
 
-const [void0, void1, void2, void3] = [0, 1, 2, 3].map((at) => delivery(body({ status: 'void' }), at));
+const voidAt = (at: number) => delivery(body({ status: 'void' }), at);
+const [void0, void1, void2, void3] = [voidAt(0), voidAt(1), voidAt(2), voidAt(3)];
 const qualified = (at: number) => delivery(body({ status: 'qualified' }), at);
 const late = (one: TestDelivery, seconds: number) => ({ ...one, receivedAt: new Date((second + seconds) * 1000) });
-const timeless = { ...delivery(body({ status: 'void' }), 0), deliveryId: 'not-a-time' };
+const timeless = { ...void0, deliveryId: 'not-a-time' };
 const unnamed = (one: TestDelivery) => ({ ...one, deliveryId: null });
 const captured = delivery(body({ status: 'void', tags: ['old'] }), -86_400);
 const withByte = (byte: number): TestDelivery => ({
   ...delivery('', byte),
   body: Buffer.concat([Buffer.from('{"unique_id":"c","x":"'), Buffer.from([byte]), Buffer.from('"}')]),
 });
-type Batches = readonly (readonly (TestDelivery | undefined)[])[];
+const marked = delivery(`\ufeff${body({ status: 'qualified' })}`, 0);
+/** Ends a batch. */
+const next = undefined;
 
-test.each<[string, Batches, string, { readonly asked?: true; readonly document?: object }]>([
-  ['a retry is a duplicate, in its batch and in a later one', [[void0, void0], [void0]], 'add', {}],
+test.each<[string, (TestDelivery | undefined)[], string, { readonly asked?: true; readonly document?: object }]>([
+  ['a retry is a duplicate, in its batch and in a later one', [void0, void0, next, void0], 'add', {}],
   [
     'a retry of what has been overtaken has no effect, even without a usable time in its id',
-    [[late(timeless, 0), qualified(1)], [late(timeless, 11)]],
+    [late(timeless, 0), qualified(1), next, late(timeless, 11)],
     'aad',
     { document: { status: 'qualified' } },
   ],
-  ['the same body under another id is a duplicate where its values are held', [[void0, void1], [void2]], 'add', {}],
+  ['the same body under another id is a duplicate where its values are held', [void0, void1, next, void2], 'add', {}],
   [
     'and otherwise a repeat: not folded, but asked of the API',
-    [
-      [void0, qualified(1)],
-      [void2, void3],
-    ],
+    [void0, qualified(1), next, void2, void3],
     'aarr',
     { asked: true, document: { status: 'qualified' } },
   ],
   [
     'without any id, a change back cannot be told from a retry, so the API is asked',
-    [
-      [unnamed(delivery(body({ status: 'void' }), 0))],
-      [late(unnamed(qualified(0)), 9), unnamed(delivery(body({ status: 'void' }), 0))],
-    ],
+    [unnamed(void0), next, late(unnamed(qualified(0)), 9), unnamed(void0)],
     'aar',
     { asked: true },
   ],
   [
     'a body that was captured and never delivered does not replace what is newer, and the API is asked',
-    [[qualified(0)], [captured]],
+    [qualified(0), next, captured],
     'aa',
     { asked: true, document: { status: 'qualified', tags: ['old'] } },
   ],
-  [
-    'a byte order mark before the JSON is nothing to refuse it for',
-    [[delivery(`\ufeff${body({ status: 'qualified' })}`, 0)]],
-    'a',
-    { document: { status: 'qualified' } },
-  ],
-  ['two bodies that differ in bytes that are no text are two bodies', [[withByte(0xfe), withByte(0xff)]], 'aa', {}],
-])('the outcome of a delivery: %s', async (_, batches, expected, { asked, document = {} }) => {
-  for (const batch of batches) {
-    await deliver(pipeline.store, batch as TestDelivery[]);
-    await mergeAll();
-  }
+  ['a byte order mark is nothing to refuse it for', [marked], 'a', { document: { status: 'qualified' } }],
+  ['two bodies that differ in bytes that are no text are two bodies', [withByte(0xfe), withByte(0xff)], 'aa', {}],
+])('the outcome of a delivery: %s', async (_, sent, expected, { asked, document = {} }) => {
+  for (const one of [...sent, next])
+    if (one === next) await mergeAll();
+    else await deliver(pipeline.store, [one]);
   expect((await outcomes()).map((outcome) => outcome.slice(0, 1)).join('')).toBe(expected);
   expect(await rereads()).toEqual(asked ? ['c'] : []);
   expect(await documentOf()).toMatchObject(document);
 });
 
 test('the outcome of a delivery: where each change is to be confirmed, the API is asked after every delivery', async () => {
-  await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'void' }, 'd'), 0)]);
+  await deliver(pipeline.store, [void0, delivery(body({ status: 'void' }, 'd'), 0)]);
   expect(await mergeBatch({ ...pipeline.deps, confirmWebhooks: true }, 10)).toMatchObject({ doubted: 2 });
   expect(await rereads()).toEqual(['c', 'd']);
 });
 
 test('the outcome of a delivery: however often a body comes, the store keeps it once', async () => {
   const replayed = body({ status: 'void', filler: 'x'.repeat(100_000) });
-  await deliver(
-    pipeline.store,
-    Array.from({ length: 20 }, (_, at) => delivery(replayed, at)),
-  );
+  for (let at = 0; at < 20; at += 1) await deliver(pipeline.store, [delivery(replayed, at)]);
   await mergeAll();
   const kept = await column(pipeline.store, 'SELECT octet_length(body) FROM inbox WHERE body IS NOT NULL');
   expect(kept).toEqual([replayed.length]);
@@ -138,9 +121,8 @@ test('the outcome of a delivery: rejected deliveries make no load of their own, 
   const rejected = { arrivalId: randomUUID(), ...nobody, receivedAt, reason: 'signature_wrong' };
   await createInboxWriter({ pool: pipeline.store.pool }).recordRejected([rejected], { deadlineMs: 60_000 });
   expect(await loadPendingBatch(pipeline.deps, pipeline.target, { origin: 'pending' })).toBeUndefined();
-  await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
-  await mergeAll();
-  await pipeline.drain();
+  await deliver(pipeline.store, [void0]);
+  await pipeline.settle();
   const told = await column(pipeline.warehouse, 'SELECT outcome FROM deliveries ORDER BY 1');
   expect(told).toEqual(['accepted', 'rejected']);
 });
@@ -161,7 +143,7 @@ test('the outcome of a delivery: quarantined with its bytes: not JSON, not a cal
   ];
   const seqs = await deliver(pipeline.store, [
     ...bad.map(([text], n) => ({ ...delivery('', n), body: text })),
-    delivery(body({ status: 'void' }), 9),
+    voidAt(9),
   ]);
   expect(await merge()).toMatchObject({ outcomes: { quarantined: 9, accepted: 1 } });
   const entries = await listQuarantine(pipeline.store, { state: 'open' });
@@ -192,17 +174,9 @@ test('deliveries out of order end as in order, however they are cut into batches
 test('big bodies go in batches of bounded bytes, one of more than that alone', async () => {
   const big = (id: string, megabytes: number): TestDelivery =>
     delivery(body({ status: 'qualified', padding: 'x'.repeat(megabytes * 1024 * 1024) }, id), 0);
-  await deliver(pipeline.store, [
-    ...['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((id) => big(id, 5)),
-    big('huge', 33),
-    big('last', 1),
-  ]);
+  await deliver(pipeline.store, [...[...'abcdefg'].map((id) => big(id, 5)), big('huge', 33), big('last', 1)]);
   const sizes: number[] = [];
-  for (;;) {
-    const merged = await merge();
-    if (merged === undefined) break;
-    sizes.push(merged.deliveries);
-  }
+  for (let merged = await merge(); merged !== undefined; merged = await merge()) sizes.push(merged.deliveries);
   expect(sizes).toEqual([6, 1, 1, 1]);
   expect(await pipeline.warehouse.query('SELECT count(*) AS n FROM calls')).toEqual([{ n: 9 }]);
   expect(pipeline.logged).toEqual([]);
@@ -211,23 +185,17 @@ test('big bodies go in batches of bounded bytes, one of more than that alone', a
 test('several mergers see a retry of what another is just folding', async () => {
   const old = delivery(body({ status: 'void' }), 0, { deliveryId: 'tells-no-time' });
   await deliver(pipeline.store, [old]);
-  const steps = new EventEmitter();
-  const [gate, reached] = [once(steps, 'go on'), once(steps, 'folded')];
+  let retried: Promise<unknown> | undefined;
   const transaction: typeof pipeline.store.transaction = (work) =>
     pipeline.store.transaction(async (tx) => {
       const folded = await work(tx);
-      steps.emit('folded');
-      await gate;
+      await deliver(pipeline.store, [late(old, 11)]);
+      retried = merge();
+      await untilBlocked(pipeline.store, retried);
       return folded;
     });
-  const store = { ...pipeline.store, transaction };
-  const first = mergeBatch({ ...pipeline.deps, store }, 10);
-  await reached;
-  await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);
-  const retried = merge();
-  while ((await countWaiting(pipeline.store)) === 0) await delay(5);
-  steps.emit('go on');
-  await Promise.all([first, retried]);
+  await mergeBatch({ ...pipeline.deps, store: { ...pipeline.store, transaction } }, 10);
+  await retried;
   expect(await outcomes()).toEqual(['accepted', 'duplicate']);
 });
 
@@ -240,9 +208,7 @@ const visible = async (): Promise<Record<string, number>> => {
   return Object.fromEntries(rows.map(({ name, at }) => [name, at.getTime()]));
 };
 const bring = (campaign: string, id = 'a') =>
-  deliver(pipeline.store, [
-    { body: JSON.stringify({ unique_id: id, campaign }), deliveryId: String(Date.now() / 1000) },
-  ]);
+  deliver(pipeline.store, [{ body: { unique_id: id, campaign }, deliveryId: String(Date.now() / 1000) }]);
 const between = (at: number | undefined, from: number, to: number) => {
   expect(at).toBeGreaterThanOrEqual(from - 1);
   expect(at).toBeLessThanOrEqual(to + 1);
@@ -295,8 +261,7 @@ test('a ledger that is set back asks the warehouse when it first had what is loa
   await new Promise((resolve) => setTimeout(resolve, 300));
   await issueEpoch(pipeline.store, 'restored', 5);
   await walkToEnd(pipeline.store, 'main');
-  await pipeline.merge();
-  await pipeline.drain();
+  await pipeline.settle();
   const after = await visible();
   expect(after.before).toBe(times.before);
   between(after['set-back'], from, to);
@@ -305,15 +270,10 @@ test('a ledger that is set back asks the warehouse when it first had what is loa
 
 test('rows that a warehouse has lost are sent again with the first time', async () => {
   await bring('lost');
-  await pipeline.merge();
-  await pipeline.drain();
+  await pipeline.settle();
   const { lost } = await visible();
-  await pipeline.store.pool.query(
-    'DELETE FROM wh_main.changes; DELETE FROM wh_main.deliveries; DELETE FROM wh_main.calls',
-  );
-  await pipeline.store.query(
-    `INSERT INTO unloaded_deliveries (warehouse, rejected, seq) SELECT 'main', false, seq FROM inbox`,
-  );
+  await pipeline.store.pool.query(`DELETE FROM wh_main.changes; DELETE FROM wh_main.deliveries;
+      DELETE FROM wh_main.calls; INSERT INTO unloaded_deliveries SELECT 'main', false, seq FROM inbox`);
   await pipeline.drain();
   expect(await column(pipeline.warehouse, 'SELECT visible_at FROM deliveries')).toEqual([new Date(lost ?? 0)]);
 });

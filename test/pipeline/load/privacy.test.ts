@@ -3,13 +3,12 @@
  * key) under the profile `pseudonymous`. Then the test searches store and warehouse for them.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Config } from '../../../schemas/config.ts';
-import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import type { Observation } from '../../../schemas/observation.ts';
 import { storedData } from '../../../scripts/stored-data.ts';
 import { privacyChecks } from '../../../src/cli/commands/doctor/check.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';
@@ -22,13 +21,13 @@ import { previewErasure } from '../../../src/pipeline/persons/erase.ts';
 import { type Admitted, createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
-import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { countUnderOthers } from '../../../src/store/ledger/read-ledger.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { createDriftWatch } from '../../../src/store/status/drift.ts';
 import { listEvents, recordOnce } from '../../../src/store/status/events.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
+import { useFolder } from '../../support/folder.ts';
 import { erase, mean, withProof } from '../../support/persons.ts';
 import { deliver, usePipeline } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
@@ -39,19 +38,18 @@ const pair = generateKeyPairSync('x25519', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
 });
+const keys = { token: Buffer.alloc(32, 7), seal: Buffer.from(pair.publicKey) };
 const openRules = (settings: object = {}): Privacy =>
-  createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem', ...settings }), {
-    token: Buffer.alloc(32, 7),
-    seal: Buffer.from(pair.publicKey),
-  });
+  createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem', ...settings }), keys);
 const privacy = openRules();
-
 const { tokensOf } = privacy;
 
 const pipeline = usePipeline({ documents: true }, { keep: true });
+const folder = useFolder('privacy');
 let deps: IngestDeps;
 /** Of the rules without the key, as the ledger has it. */
 const rulesOf = (version: string): string => version.slice(0, version.indexOf('.'));
+const underOthers = () => countUnderOthers(pipeline.store, rulesOf(privacy.version));
 
 beforeAll(() => {
   const { sanitize, seal, version } = privacy;
@@ -61,13 +59,13 @@ beforeAll(() => {
 
 const people = 60;
 const ids = (way: string) => Array.from({ length: people }, (_, index) => `${way}-${index}`);
+const whole = (way: string) => ids(way).map((callId, index) => JSON.stringify(recordOf(callId, index)));
+const broken = (way: string) => whole(way).map((text) => text.slice(0, -1));
 
 const send = async (bodies: readonly string[], { admit } = privacy): Promise<void> => {
   const sent = { deliveryId: null, hookId: 'hook', agent: 'Service-Webhook/1.0', signingKey: 'main' };
-  const deliveries = bodies.map((text) => ({
-    ...{ arrivalId: randomUUID(), receivedAt: new Date(), ...sent },
-    ...admit(Buffer.from(text)),
-  }));
+  const received = () => ({ ...sent, arrivalId: randomUUID(), receivedAt: new Date() });
+  const deliveries = bodies.map((text) => ({ ...received(), ...admit(Buffer.from(text)) }));
   await createInboxWriter({ pool: pipeline.store.pool }).insert(deliveries, { deadlineMs: 30_000 });
 };
 
@@ -78,31 +76,25 @@ const observe = async (way: 'poll' | 'import'): Promise<void> => {
     return { callId, source: way, observedAt: 1_700_000_000_000_000, fields, ...(way === 'poll' ? { encoded } : {}) };
   });
   const refused = { reason: 'not JSON', source: way, origin: 'list', receivedAt: new Date() };
-  const rejected = ids(`${way}-broken`).map(
-    (callId, index): RejectedRecord => ({
-      ...refused,
-      body: Buffer.from(JSON.stringify(recordOf(callId, index)).slice(0, -1)),
-    }),
-  );
+  const rejected = broken(`${way}-broken`).map((body) => ({ ...refused, body: Buffer.from(body) }));
   await loadFolded(deps, await ingest(deps, { observations, rejected, origin: 'test' }));
 };
 
 /** Everything that both schemas hold as text. */
 const dump = async (): Promise<string> =>
   (await collect(readSchemas(pipeline.store.pool, ['callsync', 'wh_main']))).join('\n');
+/** Of a person's values those that a squeezed text holds. */
+const heldIn = (squeezed: string, index: number) => valuesOf(index).filter((value) => squeezed.includes(value));
 
 test('no value of any kind is found in store or warehouse, and tokens join', async () => {
-  const whole = ids('webhook').map((callId, index) => JSON.stringify(recordOf(callId, index)));
-  const broken = ids('broken').map((callId, index) => JSON.stringify(recordOf(callId, index)).slice(0, -1));
-  await send([...whole, ...broken, ...whole]);
+  await send([...whole('webhook'), ...broken('broken'), ...whole('webhook')]);
   await pipeline.merge(deps);
   await observe('poll');
   await observe('import');
   await pipeline.drain();
 
   const held = squeeze(await dump());
-  const sought = Array.from({ length: people }, (_, index) => valuesOf(index)).flat();
-  expect(sought.filter((value) => held.includes(value))).toEqual([]);
+  for (let index = 0; index < people; index += 1) expect(heldIn(held, index)).toEqual([]);
   expect(held).toContain('phk1');
 
   const joined = await column(
@@ -136,15 +128,19 @@ test('a repeated body is known by its keyed hash, and sealed ones replay with th
   await send([JSON.stringify([recordOf('list', 0)])]);
   await pipeline.merge(deps);
   const carries = new Set<string>();
-  const without = await replayQuarantine(deps, { carries });
-  expect(without.replayed).toBe(0);
+  const { replayed, refused } = await replayQuarantine(deps, { carries });
+  expect(replayed).toBe(0);
   const open = createOpener(Buffer.from(pair.privateKey));
-  expect(await replayQuarantine(deps, { carries, open })).toMatchObject({ replayed: 0, refused: without.refused });
+  expect(await replayQuarantine(deps, { carries, open })).toMatchObject({ replayed, refused });
   const reasons = await column(pipeline.store, 'SELECT DISTINCT reason FROM quarantine ORDER BY 1');
   expect(reasons).toEqual(['not JSON', 'not a JSON object']);
   const stored = await column<Buffer>(pipeline.store, 'SELECT body FROM quarantine');
   expect(stored.every((body) => !body.includes('unique_id'))).toBe(true);
 });
+
+/** Deliveries of a call, or whose bodies name it. */
+const namedIn = (id: string): string =>
+  `SELECT 1 FROM inbox WHERE call_id = '${id}' OR convert_from(body, 'UTF8') LIKE '%"unique_id":"${id}"%'`;
 
 test('a person’s calls are erased by telephone number, however it is written, with what waits and what is quarantined', async () => {
   const { phone } = personOf(1);
@@ -160,26 +156,15 @@ test('a person’s calls are erased by telephone number, however it is written, 
   expect(JSON.stringify(receipt)).not.toContain(phone.slice(2));
   await pipeline.merge(deps);
   await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'late' })]);
-  await pipeline.merge(deps);
-  await pipeline.drain();
+  await pipeline.settle(deps);
 
-  const held = await pipeline.query(
-    "SELECT seq FROM inbox WHERE call_id = 'webhook-1' OR convert_from(body, 'UTF8') LIKE '%\"webhook-1\"%'",
-  );
-  expect(held).toEqual([]);
-
-  const [token] = privacy.tokensOf(phone);
-  const rows = await readRows(pipeline.store, ['webhook-1', 'poll-1', 'import-1', 'webhook-2']);
-  const expected = [
-    ['import-1', true],
-    ['poll-1', true],
-    ['webhook-1', true],
-    ['webhook-2', false],
-  ];
-  expect([...rows].map(([id, { tombstone }]) => [id, tombstone]).sort()).toEqual(expected);
+  expect(await pipeline.query(namedIn('webhook-1'))).toEqual([]);
+  const [token] = tokensOf(phone);
+  const expected = { 'import-1': true, 'poll-1': true, 'webhook-1': true, 'webhook-2': false };
+  expect(await pipeline.tombstonesOf(Object.keys(expected))).toEqual(expected);
   expect(await pipeline.warehouse.query(`SELECT call_id FROM contacts WHERE phone = '${token}'`)).toEqual([]);
   const idsIn = (where: string) => column(pipeline.warehouse, `SELECT DISTINCT call_id FROM ${where}`);
-  const theirs = `redactions WHERE call_id IN ('webhook-1', 'poll-1', 'import-1', 'webhook-2')`;
+  const theirs = `redactions WHERE call_id IN ('${Object.keys(expected).join("', '")}')`;
   expect(await idsIn(theirs)).toEqual(['webhook-2']);
   const deliveries = await idsIn(`deliveries WHERE call_id LIKE 'erased:%' OR call_id = 'webhook-1'`);
   expect(deliveries).toEqual([`erased:${pipeline.store.keyOf('webhook-1')}`]);
@@ -187,41 +172,34 @@ test('a person’s calls are erased by telephone number, however it is written, 
 });
 
 test('deliveries that came in under other rules, or none, are put under the present ones when they are merged', async () => {
-  const raw = [0, 1].map((index) => JSON.stringify(recordOf(`other-rules-${index}`, people + index)));
-  const [older, none] = [{ privacyVersion: 'older' }, { privacyVersion: undefined }];
-  for (const [index, rules] of [older, none].entries()) {
-    const admit = (body: Buffer) => ({ ...privacy.admit(body), body, ...rules }) as Admitted;
-    await send([raw[index] as string], { ...privacy, admit });
+  for (const [index, privacyVersion] of ['older', undefined].entries()) {
+    const admit = (body: Buffer) => ({ ...privacy.admit(body), body, privacyVersion }) as Admitted;
+    await send([JSON.stringify(recordOf(`other-rules-${index}`, people + index))], { ...privacy, admit });
   }
   await pipeline.merge(deps);
-  const rows = await readRows(pipeline.store, ['other-rules-0', 'other-rules-1']);
-  expect(rows.size).toBe(2);
-  const stored = squeeze(JSON.stringify([...rows.values()]));
-  expect([...valuesOf(people), ...valuesOf(people + 1)].filter((value) => stored.includes(value))).toEqual([]);
-  expect(await countUnderOthers(pipeline.store, rulesOf(privacy.version))).toBe(0);
+  for (const index of [0, 1]) {
+    const row = await pipeline.rowOf(`other-rules-${index}`);
+    expect(row?.document).toBeDefined();
+    expect(heldIn(squeeze(JSON.stringify(row)), people + index)).toEqual([]);
+  }
+  expect(await underOthers()).toBe(0);
   await pipeline.query(`UPDATE inbox SET body = '' WHERE call_id LIKE 'other-rules-%'`);
 });
 
 test('rules that come later apply to what is stored: ledger, deliveries, quarantine, warehouse', async () => {
   const raw = JSON.stringify(recordOf('late-3', 3));
   await deliver(pipeline.store, [{ body: raw }, { body: raw.slice(0, -1) }]);
-  await pipeline.merge();
-  await pipeline.drain();
-  const held = () => dump().then(squeeze);
-  const sought = valuesOf(3);
-  const before = await held();
-  expect(sought.filter((value) => !before.includes(value))).toEqual([]);
+  await pipeline.settle();
+  expect(heldIn(squeeze(await dump()), 3)).toEqual(valuesOf(3));
 
   expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 1, inbox: 1, quarantine: 1 });
   await pipeline.drain();
-  const after = await held();
-  expect(sought.filter((value) => after.includes(value))).toEqual([]);
+  expect(heldIn(squeeze(await dump()), 3)).toEqual([]);
   expect(await applyRules(deps, privacy)).toEqual({ calls: 0, changed: 0, inbox: 0, quarantine: 0, indexed: 0 });
-  const { store } = pipeline;
-  await store.pool.query(`UPDATE ledger SET privacy_version = 'older' WHERE call_id = ANY($1)`, [['late-3', 'poll-5']]);
-  expect(await countUnderOthers(store, rulesOf(privacy.version))).toBe(2);
+  await pipeline.query(`UPDATE ledger SET privacy_version = 'older' WHERE call_id IN ('late-3', 'poll-5')`);
+  expect(await underOthers()).toBe(2);
   expect(await applyRules(deps, privacy)).toMatchObject({ calls: 2, changed: 0 });
-  expect(await countUnderOthers(store, rulesOf(privacy.version))).toBe(0);
+  expect(await underOthers()).toBe(0);
 });
 
 const looser = openRules({ disabled_detectors: ['birth'] });
@@ -233,38 +211,38 @@ const bodyOf = (callId: string, more: object = {}) =>
     transcript_json: { callData: [{ from: 'in', content: `${born} au 06 39 98 12 34` }] },
     ...more,
   });
+/** What the doctor says of rules. */
+const check = (name: 'privacy' | 'call ids', settings: object) => {
+  const privacy = privacyConfigSchema.parse({ profile: 'pseudonymous', ...settings });
+  const config = { privacy, store: { data_dir: folder } } as Config;
+  return privacyChecks({ config }, Promise.resolve(pipeline.store))[name]?.(new AbortController().signal);
+};
 const redactionsOf = (callId: string) =>
   column(pipeline.warehouse, `SELECT detector FROM redactions WHERE call_id = '${callId}' ORDER BY redaction_index`);
 
 test('workers and receivers with other rules: the doctor tells of ids that hold the number of their call', async () => {
-  const keyFile = join(tmpdir(), `callsync-token-${randomUUID()}.key`);
-  writeFileSync(keyFile, Buffer.alloc(32, 7));
-  const settings = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', key_file: keyFile });
-  const config = { privacy: settings, store: { data_dir: tmpdir() } } as Config;
-  const check = privacyChecks({ config }, Promise.resolve(pipeline.store))['call ids'];
-  const run = () => check?.(new AbortController().signal);
+  const key_file = join(folder, 'token.key');
+  writeFileSync(key_file, keys.token);
   const call = { timestamp: '2035-01-01T00:00:00Z', in: { data: '33612345678', type: 'PHONE' } };
-  onTestFinished(() => void rmSync(keyFile));
-  await send([JSON.stringify({ unique_id: 'in-0699999999-20250101-1', ...call })]);
-  await pipeline.merge(deps);
-  expect(await run()).toMatchObject({ outcome: 'ok' });
-  await send([JSON.stringify({ unique_id: 'in-0612345678-20250101-1', ...call })]);
-  await pipeline.merge(deps);
-  expect(await run()).toMatchObject({ outcome: 'warning', message: expect.stringMatching(/^Ids of 1 of/) });
+  const checkWith = async (id: string) => {
+    await send([JSON.stringify({ unique_id: id, ...call })]);
+    await pipeline.merge(deps);
+    return await check('call ids', { unreadable: 'drop', key_file });
+  };
+  expect(await checkWith('in-0699999999-20250101-1')).toMatchObject({ outcome: 'ok' });
+  const expected = { outcome: 'warning', message: expect.stringMatching(/^Ids of 1 of/) };
+  expect(await checkWith('in-0612345678-20250101-1')).toMatchObject(expected);
 });
 
 test('workers and receivers with other rules: what a worker folded under looser rules comes under the present ones as soon as the call is seen again', async () => {
   const { sanitize, version } = looser;
   const earlier: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
   await send([bodyOf('folded-looser')], looser);
-  await pipeline.merge(earlier);
-  await pipeline.drain();
+  await pipeline.settle(earlier);
   const before = await pipeline.rowOf('folded-looser');
   expect(JSON.stringify(before?.document)).toContain(born);
   expect(before?.rules).toBe(rulesOf(version));
-  const config = { privacy: privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }) };
-  const { privacy: check } = privacyChecks({ config: config as Config }, Promise.resolve(pipeline.store));
-  expect(await check?.(new AbortController().signal)).toMatchObject({
+  expect(await check('privacy', { unreadable: 'drop' })).toMatchObject({
     outcome: 'warning',
     message: `1 call(s) are not under rules ${rulesOf(privacy.version)}, but under others or none.`,
   });
@@ -272,13 +250,12 @@ test('workers and receivers with other rules: what a worker folded under looser 
   expect(privacyChecks({ config: none }, Promise.resolve(pipeline.store))).toEqual({});
 
   await send([JSON.stringify({ unique_id: 'folded-looser', status: 'void' })]);
-  await pipeline.merge(deps);
-  await pipeline.drain();
+  await pipeline.settle(deps);
   const after = await pipeline.rowOf('folded-looser');
   expect(JSON.stringify(after?.document)).not.toContain('1985');
   expect(after).toMatchObject({ rules: rulesOf(privacy.version), document: { status: 'void' } });
   expect(await redactionsOf('folded-looser')).toEqual(['birth', 'phone']);
-  expect(await countUnderOthers(pipeline.store, rulesOf(privacy.version))).toBe(0);
+  expect(await underOthers()).toBe(0);
 
   // Looser ones: what was taken stays away, until the call is read again.
   await send([JSON.stringify({ unique_id: 'folded-looser', status: 'open' })], looser);
@@ -291,8 +268,7 @@ test('workers and receivers with other rules: what a worker folded under looser 
 
 test('workers and receivers with other rules: where no rules ever acted, a list that a sender wrote is in no table; once they do, only what they keep of it', async () => {
   const listed = { callData: [{ from: 'in', content: 'oui' }], callsync_redactions: [[0, null, null, 'phone', 1]] };
-  await deliver(pipeline.store, [{ body: bodyOf('listed', { transcript_json: listed }) }]);
-  await pipeline.merge();
+  await pipeline.send([bodyOf('listed', { transcript_json: listed })]);
   await pipeline.drain();
   expect(await redactionsOf('listed')).toEqual([]);
   expect((await pipeline.rowOf('listed'))?.rules).toBeNull();
@@ -301,8 +277,7 @@ test('workers and receivers with other rules: where no rules ever acted, a list 
   await pipeline.drain();
   expect(await redactionsOf('listed')).toEqual(['phone']);
 
-  await deliver(pipeline.store, [{ body: JSON.stringify({ unique_id: 'listed', status: 'without rules' }) }]);
-  await pipeline.merge();
+  await pipeline.send([{ unique_id: 'listed', status: 'without rules' }]);
   expect((await pipeline.rowOf('listed'))?.rules).toBe('none');
   expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 0 });
 });
@@ -317,13 +292,11 @@ test('the page on personal data names every table of the store', async () => {
 });
 
 const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { suppress });
-const callOf = (id: string, more: object) =>
-  JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
+const callOf = (id: string, more: object) => ({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
 
 test('an erasure, where rules keep everything as it came: late, repeated and replayed deliveries leave neither a body nor the id, and nobody asks the API for the call', async () => {
   const first = callOf('late-call', { status: 'one' });
-  await deliver(pipeline.store, [{ body: first, deliveryId: 'late-call:1' }]);
-  await pipeline.merge();
+  await pipeline.send([first]);
   await eraseRaw({ kind: 'call', values: ['late-call'] });
   await deliver(pipeline.store, [
     { body: first, deliveryId: 'late-call:1' },
@@ -331,32 +304,29 @@ test('an erasure, where rules keep everything as it came: late, repeated and rep
     { body: callOf('late-call', { status: 'two' }), deliveryId: '1500000000000-abc' },
     { body: callOf('other-call', { status: 'see late-call', parent: 'late-call' }), deliveryId: 'other-call:1' },
   ]);
-  await pipeline.merge({ ...pipeline.deps, confirmWebhooks: true });
-  await pipeline.drain();
-  const held = `call_id = 'late-call' OR convert_from(body, 'UTF8') LIKE '%"unique_id":"late-call"%'`;
-  expect(await pipeline.query(`SELECT 1 FROM inbox WHERE ${held}`)).toEqual([]);
+  await pipeline.settle({ ...pipeline.deps, confirmWebhooks: true });
+  expect(await pipeline.query(namedIn('late-call'))).toEqual([]);
   expect(await pipeline.query(`SELECT 1 FROM rereads WHERE call_id = 'late-call'`)).toEqual([]);
   expect(await pipeline.warehouse.query(`SELECT call_id FROM deliveries WHERE call_id = 'late-call'`)).toEqual([]);
   expect(await column(pipeline.store, `SELECT outcome FROM inbox WHERE call_id = 'other-call'`)).toEqual(['accepted']);
 });
 
 test('an erasure, where rules keep everything as it came: a load under way, with rows from before, is not taken for the last word', async () => {
-  await deliver(pipeline.store, [{ body: callOf('loading-call', {}) }]);
-  await pipeline.merge();
-  const rows = await unloadedDeliveries(pipeline.store, 'main', 100);
+  await pipeline.send([callOf('loading-call', {})]);
+  const unloaded = () => unloadedDeliveries(pipeline.store, 'main', 100);
+  const rows = await unloaded();
   expect(rows.flatMap((row) => Object.values(row))).toContain('loading-call');
   await eraseCalls(pipeline.store, ['loading-call']);
   await markDeliveriesLoaded(pipeline.store, 'main', rows);
-  const left = await unloadedDeliveries(pipeline.store, 'main', 100);
-  expect(left.flatMap((row) => Object.values(row))).toContain(`erased:${pipeline.store.keyOf('loading-call')}`);
+  const left = (await unloaded()).flatMap((row) => Object.values(row));
+  expect(left).toContain(`erased:${pipeline.store.keyOf('loading-call')}`);
   await pipeline.drain();
-  expect(await unloadedDeliveries(pipeline.store, 'main', 100)).toEqual([]);
+  expect(await unloaded()).toEqual([]);
 });
 
 test('an erasure, where rules keep everything as it came that was interrupted is carried to its end by the next, also in what belongs to no call', async () => {
   const body = callOf('half-done', { in: { data: '+33655443322' } });
-  await deliver(pipeline.store, [{ body }, { body: `{"phone": "0 6 55 44 33 22` }, { body: '{"id": "106554433221"' }]);
-  await pipeline.merge();
+  await pipeline.send([body, `{"phone": "0 6 55 44 33 22`, '{"id": "106554433221"']);
   await requestRereads(pipeline.store, ['half-done'], 'repeat');
   // The process ends behind its first batch of calls.
   await eraseCalls(pipeline.store, ['half-done']);
@@ -379,22 +349,21 @@ test('the timeline tells once that other rules act', async () => {
 });
 
 test('receipts of erasures are a chain that shows a change, a forgery and a cut', async () => {
-  const pool = pipeline.store;
-  const sound = await verifyReceipts(pipeline.store);
+  const { store } = pipeline;
+  const sound = await verifyReceipts(store);
   expect(sound).toMatchObject({ broken: [], cut: [] });
   expect(sound.verdicts).toBeGreaterThan(2);
-  const receipts = await column(pipeline.store, 'SELECT receipt FROM erasure_receipts ORDER BY receipt_id');
+  const receipts = await column(store, 'SELECT receipt FROM erasure_receipts ORDER BY receipt_id');
   expect(receipts.join('\n')).not.toMatch(/late-call|11 ?22 ?33 ?44|655443322/);
 
   const change = (from: number, to: number) =>
-    pool.query(
-      `UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":${from}', '"erased":${to}') WHERE receipt_id = 1`,
-    );
+    store.query(`UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":${from}', '"erased":${to}')
+        WHERE receipt_id = 1`);
   await change(3, 4);
-  expect(await verifyReceipts(pipeline.store)).toMatchObject({ broken: [1], cut: [] });
+  expect(await verifyReceipts(store)).toMatchObject({ broken: [1], cut: [] });
   await change(4, 3);
-  const other = withProof(pipeline.store, { keys: createProofKeys(Buffer.from('another key of bytes')) });
+  const other = withProof(store, { keys: createProofKeys(Buffer.from('another key of bytes')) });
   expect((await verifyReceipts(other)).broken).toHaveLength(sound.verdicts);
-  await pool.query('DELETE FROM erasure_receipts WHERE receipt_id = (SELECT max(receipt_id) FROM erasure_receipts)');
-  expect(await verifyReceipts(pipeline.store)).toMatchObject({ broken: [], cut: [{ digest: sound.head }] });
+  await store.query('DELETE FROM erasure_receipts WHERE receipt_id = (SELECT max(receipt_id) FROM erasure_receipts)');
+  expect(await verifyReceipts(store)).toMatchObject({ broken: [], cut: [{ digest: sound.head }] });
 });

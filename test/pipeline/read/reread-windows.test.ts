@@ -122,9 +122,8 @@ test('re-reading on stored times counts a change found by the sample for those t
 test('fields that another source brings for the first time are no late change', async () => {
   await here.backfill();
   await here.query('DELETE FROM late_changes');
-  await here.query(
-    `UPDATE ledger SET fields = fields - 'qualification' WHERE call_id IN (SELECT call_id FROM ledger LIMIT 5)`,
-  );
+  await here.query(`UPDATE ledger SET fields = fields - 'qualification'
+      WHERE call_id IN (SELECT call_id FROM ledger LIMIT 5)`);
   await here.backfill();
   expect(await readLateChanges(here.store, 'timestamp')).toEqual([]);
 });

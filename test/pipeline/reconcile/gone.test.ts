@@ -44,10 +44,8 @@ test('a call that the service no longer lists is marked missing in ledger and wa
   expect(await column(rest.store, 'SELECT sum(deleted)::int FROM verdicts')).toEqual([3]);
   expect(await rest.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
 
-  await rest.store.query(
-    `UPDATE ledger SET source_deleted_at = now() - interval '1 hour' WHERE call_id =
-         (SELECT min(call_id) FROM ledger WHERE source_deleted_at IS NULL)`,
-  );
+  await rest.store.query(`UPDATE ledger SET source_deleted_at = now() - interval '1 hour' WHERE call_id =
+         (SELECT min(call_id) FROM ledger WHERE source_deleted_at IS NULL)`);
   await rest.reconcile({ range, force: true });
   expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
 });
@@ -207,9 +205,8 @@ test('light reading and many by the windows that hold them', async () => {
 });
 
 test('light reading does not take another order of keys for a change', async () => {
-  await site.query(
-    `UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"') WHERE call_id = (SELECT min(call_id) FROM ledger)`,
-  );
+  await site.query(`UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"')
+      WHERE call_id = (SELECT min(call_id) FROM ledger)`);
   const before = await bodies();
   expect(await read()).toMatchObject({ fetched: 0 });
   expect(await bodies()).toEqual(before);

@@ -98,9 +98,8 @@ test('reconciling brings back calls that the ledger lost, and flags rows that th
   await query('DELETE FROM callsync.ledger_documents WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)');
   await query('DELETE FROM callsync.warehouse_calls WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)');
   await query('DELETE FROM wh_main.calls WHERE call_id = $1', [lost?.call_id]);
-  await query(
-    `INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, '{"call_id": "nobody knows it"}')).* FROM wh_main.calls c LIMIT 1`,
-  );
+  await query(`INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, '{"call_id": "nobody knows it"}')).*
+      FROM wh_main.calls c LIMIT 1`);
   await issueEpoch(here.store, 'restored', await here.store.epoch());
   await here.drain();
   const totals = await here.reconcile({ range: wholeRange(), force: true });
