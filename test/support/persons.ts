@@ -14,6 +14,9 @@ export const mean = (request: PersonRequest, tokensOf: Privacy['tokensOf'] | typ
 export const withProof = (store: Store, proof: Partial<Proof>): Store =>
   Object.create(store, { erasures: { value: { ...store.erasures, proof: { ...store.erasures.proof, ...proof } } } });
 
+/** Settings of an erasure that neither keeps out nor spares anything. */
+export const asUsual = { suppress: false, exceptHeld: false };
+
 export interface EraseInput {
   readonly suppress?: boolean;
   readonly exceptHeld?: boolean;

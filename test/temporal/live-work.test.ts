@@ -8,7 +8,6 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
 import { transient } from '../../src/lib/errors.ts';
-import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import { beginErasure, finishErasure, resumeErasure } from '../../src/pipeline/persons/erase.ts';
 import type { planSync } from '../../src/pipeline/read/plan-sync.ts';
 import { verifyReceipts } from '../../src/store/persons/receipts.ts';
@@ -22,8 +21,8 @@ import {
   taskQueuesOf,
   wakeSignal,
 } from '../../workflows/messages.ts';
-import { mean } from '../support/persons.ts';
-import { deliver, openPipeline } from '../support/pipeline.ts';
+import { asUsual, mean } from '../support/persons.ts';
+import { openPipeline } from '../support/pipeline.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
@@ -302,12 +301,7 @@ test('an erasure whose command was killed when the store was rid of the person e
   const pipeline = await openPipeline();
   onTestFinished(() => pipeline.close());
   const calls = ['their-call-1', 'their-call-2', 'other-call'];
-  const bodies = calls.map((unique_id, at) => ({ unique_id, in: { data: at < 2 ? '0611223344' : '0655667788' } }));
-  await deliver(
-    pipeline.store,
-    bodies.map((body) => ({ body: JSON.stringify(body) })),
-  );
-  await mergeInbox(pipeline.deps);
+  await pipeline.send(calls.map((id, at) => ({ unique_id: id, in: { data: at < 2 ? '0611223344' : '0655667788' } })));
   await pipeline.drain();
 
   let away = true;
@@ -317,10 +311,7 @@ test('an erasure whose command was killed when the store was rid of the person e
       return await pipeline.warehouse.load(batch);
     },
   });
-  const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), {
-    suppress: false,
-    exceptHeld: false,
-  });
+  const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), asUsual);
   state.carryOn = (request) => resumeErasure(deps, request);
   const handle = await startErase(site.client, site.queues.workflows, requestId);
   await until(

@@ -28,11 +28,11 @@ export async function* readBigquery(config: BigqueryWarehouseConfig): AsyncGener
   const rest = createRest(config, 60_000);
   const listing = { path: `/datasets/${config.dataset}/tables`, query: { maxResults: 1_000 } };
   const { tables = [] } = await rest<TableList>({ method: 'GET', ...listing });
-  const names = tables
-    .filter(({ type, tableReference }) => type === 'TABLE' && !tableReference.tableId.startsWith('copy_'))
-    .map(({ tableReference }) => tableReference.tableId);
-  for (const name of names)
+  for (const { type, tableReference } of tables) {
+    const name = tableReference.tableId;
+    if (type !== 'TABLE' || name.startsWith('copy_')) continue;
     for (const row of await executeIn(config, `SELECT * FROM \`${config.dataset}.${name}\``)) yield JSON.stringify(row);
+  }
 }
 
 export const openBigqueryTarget = async (): Promise<RestorableTarget> => {
@@ -44,15 +44,12 @@ export const openBigqueryTarget = async (): Promise<RestorableTarget> => {
   return {
     target: { warehouse, documents: true },
     backUp: async () => {
-      const copyOf = (table: string) => `\`${config.dataset}.copy_${table}\``;
-      await run(tables.map((table) => `CREATE TABLE ${copyOf(table)} AS SELECT * FROM \`${config.dataset}.${table}\``));
-      return () =>
-        run(
-          tables.flatMap((table) => [
-            `DELETE FROM \`${config.dataset}.${table}\` WHERE TRUE`,
-            `INSERT INTO \`${config.dataset}.${table}\` SELECT * FROM ${copyOf(table)}`,
-          ]),
-        );
+      const nameOf = (table: string) => `\`${config.dataset}.${table}\``;
+      const copyOf = (table: string) => nameOf(`copy_${table}`);
+      await run(tables.map((table) => `CREATE TABLE ${copyOf(table)} AS SELECT * FROM ${nameOf(table)}`));
+      const restored = (table: string) =>
+        `DELETE FROM ${nameOf(table)} WHERE TRUE; INSERT INTO ${nameOf(table)} SELECT * FROM ${copyOf(table)}`;
+      return () => run(tables.map(restored));
     },
     read: () => readBigquery(config),
   };

@@ -1,6 +1,7 @@
 /** Invented persons, none of whose values is part of another's, and the calls in which they occur. */
 
 import { rmSync } from 'node:fs';
+import { expect } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../../src/lib/errors.ts';
@@ -93,18 +94,16 @@ export const eraseUnderRestores = async (
     examples: [] as string[],
   };
 
+  const loadInto = async (warehouse: string): Promise<void> => {
+    while ((await loadPending(deps, { warehouse, origin: 'test', graceSeconds: 0 })).sent > 0);
+  };
   const load = async (): Promise<void> => {
-    for (const { warehouse } of deps.targets) {
-      for (let attempt = 0; attempt < 5; attempt += 1) {
-        try {
-          while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'test', graceSeconds: 0 })).sent > 0);
-          break;
-        } catch (error) {
-          // The ledger was restored: the load is planned again.
-          if (!(error instanceof CallsyncError) || error.kind !== 'transient') throw error;
-        }
-      }
-    }
+    for (const { name } of warehouses)
+      await loadInto(name).catch(async (error) => {
+        if (!(error instanceof CallsyncError) || error.kind !== 'transient') throw error;
+        // The ledger was restored: the load is planned again.
+        await loadInto(name);
+      });
   };
 
   let round = 0;
@@ -128,11 +127,8 @@ export const eraseUnderRestores = async (
       else {
         const source = way === 3 ? 'poll' : 'import';
         observed.push({ callId, source, observedAt: 1_740_000_000_000_000 + round, fields });
-        if (index % 4 === 0)
-          rejected.push({
-            ...{ reason: 'no JSON', source, origin: 'list', receivedAt: new Date() },
-            body: Buffer.from(text.slice(0, -1)),
-          });
+        const body = Buffer.from(text.slice(0, -1));
+        if (index % 4 === 0) rejected.push({ reason: 'no JSON', source, origin: 'list', receivedAt: new Date(), body });
       }
     }
     await deliver(store, bodies);
@@ -160,10 +156,12 @@ export const eraseUnderRestores = async (
       ...Object.fromEntries(targets.map(({ target, read }) => [target.warehouse.name, read()])),
     };
     let count = 0;
+    const note = (place: string, found: readonly string[]) =>
+      result.examples.push(...found.slice(0, 2).map((one) => `${step}, ${place}: ${one}`));
     for (const [place, text] of Object.entries(texts)) {
       const found = await search(text, sought, serialsIn);
       count += found.length;
-      result.examples.push(...found.slice(0, 2).map((one) => `${step}, ${place}: ${one}`));
+      note(place, found);
     }
     const counts = [input.others * callsPerPerson];
     for (const { target } of targets) counts.push(Number((await countRows(target.warehouse)).calls));
@@ -171,9 +169,7 @@ export const eraseUnderRestores = async (
       if (searchFor === undefined) continue;
       const found = await findSaid(searchFor, 0, input.erased);
       count += found.size;
-      result.examples.push(
-        ...[...found].slice(0, 2).map((one) => `${step}, search in ${target.warehouse.name}: ${one}`),
-      );
+      note(`search in ${target.warehouse.name}`, [...found]);
       counts.push((await findSaid(searchFor, input.erased, people)).size);
     }
     result.found[step] = count;
@@ -246,7 +242,12 @@ export const eraseUnderRestores = async (
     await store.pool.query('DROP SCHEMA callsync CASCADE');
     for (let looks = 0; looks < 3; looks += 1) await check.watch();
     await settle('ledger lost');
-    return { erasedCalls, events: round, ...result };
+    process.stdout.write(`${JSON.stringify({ erasedCalls, events: round, ...result })}\n`);
+    expect(result.examples).toEqual([]);
+    for (const [expected, ...kept] of Object.values(result.kept)) expect(kept).toEqual(kept.map(() => expected));
+    const receipts = Object.values(result.receipts);
+    expect(receipts).toEqual(receipts.map(({ verified }) => ({ verified, broken: 0, cut: 0 })));
+    return { erasedCalls, verified: receipts.map(({ verified }) => verified) };
   } finally {
     rmSync(headsFile, { force: true });
   }
@@ -255,19 +256,14 @@ export const eraseUnderRestores = async (
 /** The PostgreSQL warehouse of the pipeline, with a search index. */
 export const openPostgresTarget = async (pipeline: Pipeline): Promise<RestorableTarget> => {
   await pipeline.warehouse.search.create();
-  return restorablePostgres(pipeline);
+  return {
+    target: pipeline.target,
+    backUp: () => backUp(pipeline.store.pool, 'wh_main'),
+    read: () => readSchemas(pipeline.store.pool, ['wh_main']),
+    search: async (text) => {
+      const { calls, more, pending } = await pipeline.warehouse.search.find({ text, limit: 1_000 });
+      expect([more, pending], 'a search shows everything').toEqual([false, 0]);
+      return calls.map(({ callId }) => callId);
+    },
+  };
 };
-
-const restorablePostgres = (pipeline: Pipeline): RestorableTarget => ({
-  target: pipeline.target,
-  backUp: async () => {
-    const restore = await backUp(pipeline.store.pool, 'wh_main');
-    return () => restore();
-  },
-  read: () => readSchemas(pipeline.store.pool, ['wh_main']),
-  search: async (text) => {
-    const { calls, more, pending } = await pipeline.warehouse.search.find({ text, limit: 1_000 });
-    if (more || pending > 0) throw new Error('a search does not show everything');
-    return calls.map(({ callId }) => callId);
-  },
-});

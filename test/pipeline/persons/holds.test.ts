@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
-import type { RejectedRecord } from '../../../schemas/observation.ts';
 import { createAges } from '../../../src/calls/age.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
@@ -9,7 +8,6 @@ import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
-import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { beginErasure, finishErasure } from '../../../src/pipeline/persons/erase.ts';
 import { addHold, removeHold } from '../../../src/pipeline/persons/hold.ts';
 import { quarantineRecords, sealQuarantine } from '../../../src/store/delivery/quarantine.ts';
@@ -20,7 +18,7 @@ import { listTextSubjects, purgeTexts } from '../../../src/store/persons/texts.t
 import { listEvents } from '../../../src/store/status/events.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
-import { type EraseInput, erase as eraseBy, mean } from '../../support/persons.ts';
+import { asUsual, type EraseInput, erase as eraseBy, mean } from '../../support/persons.ts';
 import {
   aroundStatements,
   deliver,
@@ -40,7 +38,7 @@ const clerk = { reason: 'case 17', actor: 'clerk' };
 const pipeline = usePipeline({ documents: true }, { keep: true });
 beforeEach(async () => {
   await pipeline.clear();
-  for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
+  await takeOff();
 });
 
 const hold = (request: PersonRequest, store = pipeline.store) => addHold(store, mean(request), clerk);
@@ -49,16 +47,16 @@ const erase = (request: PersonRequest, { store = pipeline.store, ...more }: Eras
   eraseBy({ ...pipeline.deps, store }, request, more);
 const refuse = (...bodies: readonly string[]): Promise<void> => {
   const record = { reason: 'bad', source: 'webhook', origin: 'inbox:1', receivedAt: new Date() } as const;
-  return quarantineRecords(
-    pipeline.store,
-    bodies.map((body) => ({ ...record, body: Buffer.from(body) })),
-  );
+  const records = bodies.map((body) => ({ ...record, body: Buffer.from(body) }));
+  return quarantineRecords(pipeline.store, records);
 };
-const listTexts = () =>
-  column<string>(
-    pipeline.store,
-    `SELECT convert_from(body, 'UTF8') FROM quarantine WHERE octet_length(body) > 0 ORDER BY 1`,
-  );
+const texts = `SELECT convert_from(body, 'UTF8') FROM quarantine WHERE octet_length(body) > 0 ORDER BY 1`;
+const listTexts = () => column<string>(pipeline.store, texts);
+const takeOff = async () => {
+  for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
+};
+const phone = (value: string): PersonRequest => ({ kind: 'phone', values: [value] });
+const call = (...values: string[]): PersonRequest => ({ kind: 'call', values });
 
 test('an erasure refuses what is held, later calls too, until the hold is taken off; a restored store has it again', async () => {
   const { store } = pipeline;
@@ -72,24 +70,24 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   const before = await backUp(store.pool, 'callsync');
   const check = createLedgerCheck({ store, warehouses: [pipeline.warehouse], say: () => undefined });
 
-  const phone: PersonRequest = { kind: 'phone', values: ['+33 6 11 22 33 44'] };
-  const put = await hold(phone);
+  const request = phone('+33 6 11 22 33 44');
+  const put = await hold(request);
   expect(put).toMatchObject({ calls: 2, gone: 0 });
   await pipeline.send([{ unique_id: 'held-3', ...theirs }]);
   const all = ['held-1', 'held-2', 'held-3', 'free-1', 'free-2'];
   const threeHeld = { code: 'ERASURE_HELD', message: expect.stringMatching(/^3 of the 3 /) };
-  await expect(erase(phone)).rejects.toMatchObject(threeHeld);
-  await expect(erase({ kind: 'call', values: ['held-3', 'free-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
+  await expect(erase(request)).rejects.toMatchObject(threeHeld);
+  await expect(erase(call('held-3', 'free-1'))).rejects.toMatchObject({ code: 'ERASURE_HELD' });
   expect((await store.erasures.log.read()).selectors).toEqual([]);
   expect(await pipeline.listKept(all)).toHaveLength(5);
 
   // The others go on demand; a record that cannot be read, and names the person, is held as well.
   await deliver(store, [{ body: '{"phone": "06 11 22 33 44"' }]);
-  const some = await erase({ kind: 'call', values: ['held-3', 'free-1'] }, { exceptHeld: true });
+  const some = await erase(call('held-3', 'free-1'), { exceptHeld: true });
   expect(some).toMatchObject({ calls: 2, known: 2, erasedBefore: 0, erased: 1, held: 1 });
-  const again = await erase({ kind: 'call', values: ['held-3', 'free-1', 'never-seen'] }, { exceptHeld: true });
+  const again = await erase(call('held-3', 'free-1', 'never-seen'), { exceptHeld: true });
   expect(again).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 1, held: 1 });
-  expect(await erase(phone, { exceptHeld: true, suppress: true })).toMatchObject({ calls: 3, erased: 0, held: 3 });
+  expect(await erase(request, { exceptHeld: true, suppress: true })).toMatchObject({ calls: 3, erased: 0, held: 3 });
   await pipeline.send([{ unique_id: 'held-4', ...theirs }]);
   expect(await pipeline.listKept([...all, 'held-4'])).toEqual(['free-2', 'held-1', 'held-2', 'held-3', 'held-4']);
   expect(await listTexts()).toHaveLength(1);
@@ -105,11 +103,11 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   await check.run();
   expect(await listHolds(store)).toMatchObject([{ id: put.hold.id, reason: 'case 17', actor: 'clerk', calls: 2 }]);
   await pipeline.send([{ unique_id: 'held-3', ...theirs }]);
-  await expect(erase(phone)).rejects.toMatchObject(threeHeld);
+  await expect(erase(request)).rejects.toMatchObject(threeHeld);
 
   await expect(removeHold(store, 'nothing', clerk)).rejects.toMatchObject({ code: 'USAGE_HOLD' });
   expect(await removeHold(store, put.hold.id, clerk)).toMatchObject({ calls: 3, hold: { action: 'taken off' } });
-  expect(await erase(phone)).toMatchObject({ erased: 3, held: 0 });
+  expect(await erase(request)).toMatchObject({ erased: 3, held: 0 });
   await before();
   await check.run();
   expect(await listHolds(store)).toEqual([]);
@@ -129,19 +127,14 @@ test('ages take nothing of what is held, however it comes, until the hold is tak
     metadata: { ClientID: client },
     transcript_json: { callData: [{ from: 'in', content: 'bonjour', words }], callUniqueId: '', meta: { lang: 'fr' } },
   });
-  const poll = (records: readonly ReturnType<typeof recordOf>[], observedAt: number, by = deps) =>
-    pipeline.observe(
-      records.map(({ unique_id, ...fields }) => observationOf(unique_id, observedAt, fields)),
-      by,
-    );
-  const ids = ['old-held', 'old-free', 'worn-held', 'worn-free', 'late-held', 'late-free'];
-  const stored = [
-    recordOf('old-held', 40, 1),
-    recordOf('old-free', 40, 2),
-    recordOf('worn-held', 20, 1),
-    recordOf('worn-free', 20, 2),
-  ];
-  await poll(stored, 1_700_000_000_000_000, pipeline.deps);
+  const stored = [recordOf('old-held', 40, 1), recordOf('old-free', 40, 2), recordOf('worn-held', 20, 1)];
+  stored.push(recordOf('worn-free', 20, 2));
+  const ids = [...stored.map(({ unique_id }) => unique_id), 'late-held', 'late-free'];
+  const poll = (observedAt: number, by = deps) => {
+    const observations = stored.map(({ unique_id, ...fields }) => observationOf(unique_id, observedAt, fields));
+    return pipeline.observe(observations, by);
+  };
+  await poll(1_700_000_000_000_000, pipeline.deps);
   const put = await hold({ kind: 'metadata', key: 'ClientID', values: ['1'] });
   expect(put.calls).toBe(2);
 
@@ -153,7 +146,7 @@ test('ages take nothing of what is held, however it comes, until the hold is tak
   expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 1, words: 1 });
   expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 0, words: 0 });
   // Read again and delivered, known or not: of what is held nothing is cut.
-  await poll(stored, 1_740_000_000_000_000);
+  await poll(1_740_000_000_000_000);
   await pipeline.send([recordOf('late-held', 50, 1), recordOf('late-free', 50, 2)], deps);
   await applyAges(deps, ages, { dryRun: false });
   expect(await worded()).toEqual(['late-held', 'old-held', 'worn-held']);
@@ -167,14 +160,13 @@ test('ages take nothing of what is held, however it comes, until the hold is tak
 });
 
 test('a reason that holds a value is refused: it is stored and shown', async () => {
-  const request = { kind: 'call', values: ['call-17'] } as const;
-  const adding = addHold(pipeline.store, mean(request), { ...clerk, reason: 'see call-17' });
+  const adding = addHold(pipeline.store, mean(call('call-17')), { ...clerk, reason: 'see call-17' });
   await expect(adding).rejects.toMatchObject({ code: 'USAGE_HOLD' });
   expect(await listHolds(pipeline.store)).toEqual([]);
 });
 
 /** The store, but that `after` ends after each erasure of calls, or what it is told, is in the log. */
-const logging = (after: () => Promise<void>, of = 'call'): Store => {
+const logging = (after: () => Promise<unknown>, of = 'call'): Store => {
   const { erasures } = pipeline.store;
   const append: typeof erasures.log.append = async (db, entries) => {
     await erasures.log.append(db, entries);
@@ -192,55 +184,46 @@ test('a hold that is put on when an erasure or an age has looked, and not yet be
     { unique_id: 'aged-1', ...old },
   ]);
   await refuse('{"phone": "06 22 33 44 55"');
-  const phone: PersonRequest = { kind: 'phone', values: ['+33622334455'] };
+  const request = phone('+33622334455');
   let put: Promise<HoldReceipt> | undefined;
-  const afterLog = logging(async () => {
-    put ??= hold(phone);
-    await put;
-  }, 'person');
-  expect(await erase(phone, { store: afterLog, exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
+  const afterLog = logging(() => (put ??= hold(request)), 'person');
+  expect(await erase(request, { store: afterLog, exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   expect(await put).toMatchObject({ calls: 1, gone: 0 });
   expect(await listTexts()).toEqual(['{"phone": "06 22 33 44 55"']);
 
-  let isPut = false;
-  const beforeEach = interrupted(pipeline.store, async () => {
-    if (!isPut) await hold({ kind: 'call', values: ['aged-1', 'beside-2'] });
-    isPut = true;
-  });
-  const deps = { ...pipeline.deps, store: beforeEach };
+  let putting: Promise<HoldReceipt> | undefined;
+  const store = interrupted(pipeline.store, () => (putting ??= hold(call('aged-1', 'beside-2'))));
+  const deps = { ...pipeline.deps, store };
   const none = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
   const ages = createAges({ calls: 30 * day }, () => now);
   expect(await applyAges(deps, ages, { dryRun: false })).toEqual(none);
-  const { erased, held } = await erase({ kind: 'call', values: ['beside-2'] }, { exceptHeld: true });
-  expect([erased, held]).toEqual([0, 1]);
+  expect(await erase(call('beside-2'), { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   expect(await pipeline.listKept(['beside-1', 'beside-2', 'aged-1'])).toEqual(['aged-1', 'beside-1', 'beside-2']);
 });
 
 test('a hold that comes while an erasure takes its calls waits for it, and says what it found erased', async () => {
   const theirs = { timestamp, in: { data: '0633445566' } };
   await pipeline.send(['gone-1', 'gone-2'].map((unique_id) => ({ unique_id, ...theirs })));
-  const first: PersonRequest = { kind: 'call', values: ['gone-1'] };
   let putting: Promise<HoldReceipt> | undefined;
-  const beside = logging(async () => {
-    putting ??= hold({ kind: 'call', values: ['gone-1', 'never-seen'] });
-    await untilBlocked(pipeline.store, putting);
+  const beside = logging(() => {
+    putting ??= hold(call('gone-1', 'never-seen'));
+    return untilBlocked(pipeline.store, putting);
   });
-  expect(await erase(first, { store: beside })).toMatchObject({ erased: 1, held: 0 });
+  expect(await erase(call('gone-1'), { store: beside })).toMatchObject({ erased: 1, held: 0 });
   expect(await putting).toMatchObject({ calls: 1, gone: 1, persons: 0 });
   expect(await pipeline.listKept(['gone-1', 'gone-2'])).toEqual(['gone-2']);
 
   // One that failed when the log had it is carried out by the next check of the ledger: nothing can be held of it.
-  const second: PersonRequest = { kind: 'call', values: ['gone-2'] };
+  const second = call('gone-2');
   const failing = logging(() => Promise.reject(new Error('cut off')));
   await expect(erase(second, { store: failing })).rejects.toThrow('cut off');
   const known = { code: 'USAGE_HOLD', message: expect.stringMatching(/erased before/) };
   await expect(hold(second)).rejects.toMatchObject(known);
 
   // By its values nothing is left to be found.
-  const phone: PersonRequest = { kind: 'phone', values: ['0633445566'] };
-  for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
-  await erase(phone);
-  expect(await hold(phone)).toMatchObject({ calls: 0, gone: 0, persons: 1 });
+  await takeOff();
+  await erase(phone('0633445566'));
+  expect(await hold(phone('0633445566'))).toMatchObject({ calls: 0, gone: 0, persons: 1 });
 });
 
 /** Begins `act` after a statement of the fold of a call; the fold goes on when something waits for it, or `act` has ended. */
@@ -248,7 +231,6 @@ const actInFold = async <T>(
   isAfter: (sql: string) => boolean,
   [id, fields]: readonly [string, CallDocument],
   act: () => Promise<T>,
-  rejected: readonly RejectedRecord[] = [],
 ): Promise<T> => {
   let acting: Promise<T> | undefined;
   const store = aroundStatements(pipeline.store, async (sql, run) => {
@@ -259,7 +241,7 @@ const actInFold = async <T>(
     return rows;
   });
   const observations = [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)];
-  await ingest({ ...pipeline.deps, store }, { observations, rejected, origin: 'test' });
+  await pipeline.fold(observations, { ...pipeline.deps, store });
   expect(acting).toBeDefined();
   return (await acting) as T;
 };
@@ -272,7 +254,7 @@ test.each([
   async (_, statement) => {
     const actBesideFold = <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> =>
       actInFold((sql) => sql.startsWith(statement), [id, fields], act);
-    await hold({ kind: 'phone', values: ['0611223344'] });
+    await hold(phone('0611223344'));
     const now = Date.UTC(2025, 5, 1);
     const words = [{ value: 'oui', start: 0, length: 1 }];
     const record = {
@@ -282,21 +264,23 @@ test.each([
     await pipeline.send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
     const theirs = { ...record, in: { data: '0611223344' } };
     for (const id of ['unknown-1', 'known-1']) {
-      const erasing = () => erase({ kind: 'call', values: [id] }, { exceptHeld: true });
-      expect(await actBesideFold(id, theirs, erasing)).toMatchObject({ erased: 0, held: 1 });
+      const erased = actBesideFold(id, theirs, () => erase(call(id), { exceptHeld: true }));
+      expect(await erased).toMatchObject({ erased: 0, held: 1 });
     }
-    const age = (limits: Parameters<typeof createAges>[0]) => {
-      const ages = createAges(limits, () => now);
-      return () => applyAges(pipeline.deps, ages, { dryRun: false });
-    };
+    const age = (limits: Parameters<typeof createAges>[0]) => () =>
+      applyAges(
+        pipeline.deps,
+        createAges(limits, () => now),
+        { dryRun: false },
+      );
     await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
     await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
     const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
     expect(await pipeline.listKept(ids)).toEqual(ids);
     // A hold that is put on beside the fold waits for it, and finds its call.
-    const other: PersonRequest = { kind: 'phone', values: ['0655443322'] };
+    const other = { ...record, in: { data: '0655443322' } };
     const isNoted = (sql: string): boolean => sql.startsWith('SELECT EXISTS (SELECT FROM erased_keys)');
-    const put = await actInFold(isNoted, ['late-1', { ...record, in: { data: '0655443322' } }], () => hold(other));
+    const put = await actInFold(isNoted, ['late-1', other], () => hold(phone('0655443322')));
     expect(put).toMatchObject({ calls: 1 });
     const worn = await pipeline.rowOf('worn-1');
     expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
@@ -305,14 +289,13 @@ test.each([
 
 test('a hold spares calls by what they say, and those of which it is not known what they say', async () => {
   const said = 'mon numéro est le zéro six onze vingt-deux trente-trois quarante-quatre';
-  await hold({ kind: 'phone', values: ['0611223344'] });
-  await pipeline.send([
-    { unique_id: 'said-1', timestamp, transcript_json: { callData: [{ from: 'in', content: said }] } },
-  ]);
-  expect(await erase({ kind: 'call', values: ['said-1'] }, { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
+  await hold(phone('0611223344'));
+  const transcript_json = { callData: [{ from: 'in', content: said }] };
+  await pipeline.send([{ unique_id: 'said-1', timestamp, transcript_json }]);
+  expect(await erase(call('said-1'), { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   // It was not noted when it came: what it says alone spares it.
   await pipeline.store.query('DELETE FROM held_keys WHERE of_call');
-  expect(await erase({ kind: 'call', values: ['said-1'] }, { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
+  expect(await erase(call('said-1'), { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   expect(await pipeline.listKept(['said-1'])).toEqual(['said-1']);
 });
 
@@ -321,7 +304,7 @@ test('a hold claims neither calls that are gone nor erasures that took nothing',
     { unique_id: 'gone-1', timestamp },
     { unique_id: 'ticket-1', timestamp, metadata: { Ticket: '12345678' } },
   ]);
-  const gone: PersonRequest = { kind: 'call', values: ['gone-1'] };
+  const gone = call('gone-1');
   await erase(gone);
   await expect(hold(gone)).rejects.toMatchObject({ code: 'USAGE_HOLD' });
   expect(await listHolds(pipeline.store)).toEqual([]);
@@ -335,9 +318,9 @@ test('a hold counts the calls that it keeps, and none that is gone and named aga
   const counts = async () => (await listHolds(pipeline.store)).map(({ calls }) => calls);
   const ids = ['named-1', 'named-2', 'named-3'];
   await pipeline.send(ids.map((unique_id) => ({ unique_id, timestamp })));
-  await erase({ kind: 'call', values: ['named-1'] });
+  await erase(call('named-1'));
   await expireCalls(pipeline.store, ['named-2']);
-  await hold({ kind: 'phone', values: ['0655443322'] });
+  await hold(phone('0655443322'));
   expect(await counts()).toEqual([0]);
   await pipeline.send(ids.map((unique_id) => ({ unique_id, timestamp, in: { data: '0655443322' } })));
   expect(await counts()).toEqual([1]);
@@ -349,11 +332,11 @@ test('a hold counts the calls that it keeps, and none that is gone and named aga
 test('an erasure of a person finds the call that a replay made of a text while it erased', async () => {
   const { deps, store } = pipeline;
   const theirs = '{"unique_id":"replayed-1","in":{"data":"0677665544"}}';
-  const request: PersonRequest = { kind: 'phone', values: ['0677665544'] };
+  const request = phone('0677665544');
   const replay = (replaying: Store = store) => replayQuarantine({ ...deps, store: replaying }, { carries: new Set() });
   // Between the search for calls and the purge of texts.
   await refuse(theirs);
-  const requestId = await beginErasure(deps, mean(request), { suppress: false, exceptHeld: false });
+  const requestId = await beginErasure(deps, mean(request), asUsual);
   expect(await replay()).toMatchObject({ replayed: 1 });
   expect(await pipeline.listKept(['replayed-1'])).toEqual(['replayed-1']);
   const { receipt } = await finishErasure(deps, requestId, { load: true });
@@ -371,7 +354,7 @@ test('an erasure of a person finds the call that a replay made of a text while i
 test.each(['deep-call-1', 'd-1'])(
   'a call that is nested too deeply is refused by itself while something is held; its id is found, and is not kept again (%s)',
   async (id) => {
-    await hold({ kind: 'phone', values: ['06 99 88 77 66'] });
+    await hold(phone('06 99 88 77 66'));
     let deep: CallDocument[string] = [];
     for (let depth = 0; depth < 5_000; depth += 1) deep = [deep];
     const observation = observationOf(id, Date.UTC(2026, 0, 1) * 1_000, { deep });
@@ -381,8 +364,7 @@ test.each(['deep-call-1', 'd-1'])(
       return (await listTexts()).length;
     };
     expect(await kept()).toBe(1);
-    const receipt = await erase({ kind: 'call', values: [id] });
-    expect(receipt).toMatchObject({ purged: { quarantine: 1 }, found: { quarantine: 0 } });
+    expect(await erase(call(id))).toMatchObject({ purged: { quarantine: 1 }, found: { quarantine: 0 } });
     expect(await kept()).toBe(0);
   },
 );
@@ -391,14 +373,13 @@ test('a text that names an erased call and what is held stays, sealed or not, an
   const { store } = pipeline;
   const theirs = (id: string): string => `{"unique_id":"${id}","in":{"data":"0666778899"}, broken`;
   const others = (id: string): string => `{"unique_id":"${id}", broken`;
-  const put = await hold({ kind: 'phone', values: ['0666778899'] });
+  const put = await hold(phone('0666778899'));
   await refuse(...['erased-1', 'aged-1', 'known-1', 'sealed-1'].flatMap((id) => [theirs(id), others(id)]));
   await listTextSubjects(store);
   const sealed = 'CSX1'.padEnd(200, '.');
   await sealQuarantine(store, (body) => (body.includes('sealed-1') ? Buffer.from(sealed) : body));
-  const request: PersonRequest = { kind: 'call', values: ['erased-1', 'sealed-1'] };
-  const expected = { ...{ erased: 2, purged: { quarantine: 2 }, sealed: 0 }, found: { quarantine: 0, heldTexts: 2 } };
-  expect(await erase(request)).toMatchObject(expected);
+  const expected = { erased: 2, purged: { quarantine: 2 }, sealed: 0, found: { quarantine: 0, heldTexts: 2 } };
+  expect(await erase(call('erased-1', 'sealed-1'))).toMatchObject(expected);
   await expireCalls(store, ['aged-1']);
   // As the log or a warehouse says that it was erased before: no hold brings the call back.
   await eraseKnown(store, ['known-1']);
@@ -411,8 +392,7 @@ test('a text that names an erased call and what is held stays, sealed or not, an
 test('what comes of a call while it is erased goes too', async () => {
   const record = { unique_id: 'race-call-1', timestamp };
   await pipeline.send([record]);
-  const request = mean({ kind: 'call', values: ['race-call-1'] });
-  const requestId = await beginErasure(pipeline.deps, request, { suppress: false, exceptHeld: false });
+  const requestId = await beginErasure(pipeline.deps, mean(call('race-call-1')), asUsual);
   await pipeline.send([record, '{"unique_id": "race-call-1", broken']);
   await finishErasure(pipeline.deps, requestId, { load: true });
   expect(await pipeline.store.query(`SELECT outcome FROM inbox WHERE call_id = 'race-call-1'`)).toEqual([]);

@@ -6,7 +6,7 @@ import { beginErasure, finishErasure, finishOldErasures, listCopies } from '../.
 import { requestWalk } from '../../../src/store/loads/warehouses.ts';
 import { findReceipt, isSigned } from '../../../src/store/persons/receipts.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
-import { erase, mean } from '../../support/persons.ts';
+import { asUsual, erase, mean } from '../../support/persons.ts';
 import { aroundStatements, observationOf, register, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
 
@@ -14,18 +14,14 @@ const pipeline = usePipeline({ documents: true }, { keep: true });
 beforeAll(() => pipeline.warehouse.search.create());
 
 const send = (...bodies: readonly object[]) => pipeline.send(bodies);
-const begin = (request: PersonRequest): Promise<string> =>
-  beginErasure(pipeline.deps, mean(request), { suppress: false, exceptHeld: false });
+const begin = (request: PersonRequest, deps = pipeline.deps) => beginErasure(deps, mean(request), asUsual);
 const finish = (requestId: string, { load = true, deps = pipeline.deps } = {}) =>
   finishErasure(deps, requestId, { load });
 const age = (requestId: string, by: string) =>
   pipeline.query('UPDATE erasure_requests SET opened_at = now() - $2::interval WHERE request_id = $1', [requestId, by]);
+const timestamp = '2025-03-01T10:00:00Z';
 const personOf = (index: number): PersonRequest => ({ kind: 'phone', values: [`06 55 44 ${10 + index} 00`] });
-const callOf = (index: number, id: string) => ({
-  unique_id: id,
-  timestamp: '2025-03-01T10:00:00Z',
-  in: { data: `065544${10 + index}00` },
-});
+const callOf = (index: number, id: string) => ({ unique_id: id, timestamp, in: { data: `065544${10 + index}00` } });
 const countRows = async (ids: readonly string[]): Promise<number> =>
   (await pipeline.store.query('SELECT FROM wh_main.calls WHERE call_id = ANY($1)', [ids])).length;
 
@@ -43,11 +39,8 @@ test.each(['utterances', 'contacts', 'changes', 'transcript_search'])(
   'a row of an erased call in the warehouse’s table %s keeps the receipt back',
   async (table) => {
     const id = `left-in-${table}`;
-    const call = {
-      timestamp: '2025-03-01T10:00:00Z',
-      in: { data: '0611223344' },
-      transcript_json: { callData: [{ from: 'in', content: 'bonjour' }], meta: { lang: 'fr' } },
-    };
+    const transcript_json = { callData: [{ from: 'in', content: 'bonjour' }], meta: { lang: 'fr' } };
+    const call = { timestamp, in: { data: '0611223344' }, transcript_json };
     await send({ unique_id: id, ...call }, { unique_id: 'other', ...call });
     await pipeline.drain();
     await send({ unique_id: 'other', ...call, status: table });
@@ -68,15 +61,13 @@ test.each(['utterances', 'contacts', 'changes', 'transcript_search'])(
 );
 
 test('a delivery that named the person goes, also when its call names somebody else by now', async () => {
-  const first = { unique_id: 'moved-on', timestamp: '2025-03-01T10:00:00Z', in: { data: '0655443322' } };
+  const first = { unique_id: 'moved-on', timestamp, in: { data: '0655443322' } };
   await send(first);
   await send({ ...first, in: { data: '0655443399' }, status: 'corrected' });
   const { receipt } = await finish(await begin({ kind: 'phone', values: ['06 55 44 33 22'] }));
   expect(receipt).toMatchObject({ calls: 0, purged: { inbox: 1 } });
-  const bodies = await column(
-    pipeline.store,
-    `SELECT convert_from(body, 'UTF8') FROM inbox WHERE body IS NOT NULL AND call_id = 'moved-on'`,
-  );
+  const left = `SELECT convert_from(body, 'UTF8') FROM inbox WHERE body IS NOT NULL AND call_id = 'moved-on'`;
+  const bodies = await column(pipeline.store, left);
   expect(bodies).toEqual([expect.stringContaining('0655443399')]);
 });
 
@@ -135,12 +126,12 @@ test('an erasure that is killed at any statement, and repeated, signs nothing th
     const ids = [1, 2].map((n) => `killed-${statement}-${n}`);
     const [early = '', late = ''] = ids;
     const person: PersonRequest = { kind: 'metadata', key: 'ClientID', values: [`client ${statement}`] };
-    const call = { timestamp: '2025-03-01T10:00:00Z', metadata: { ClientID: `client ${statement}` } };
+    const call = { timestamp, metadata: { ClientID: `client ${statement}` } };
     await send({ unique_id: early, ...call });
     await pipeline.drain();
     const killed = killedAt(statement);
     const work = async (): Promise<void> => {
-      const requestId = await beginErasure(killed.deps, mean(person), { suppress: false, exceptHeld: false });
+      const requestId = await begin(person, killed.deps);
       // As a fold has it that began before.
       await pipeline.fold([observationOf(late, 1_740_000_000_000_000, call)]);
       await pipeline.drain();
@@ -151,40 +142,30 @@ test('an erasure that is killed at any statement, and repeated, signs nothing th
     await begin(person);
     const open = await column<string>(store, 'SELECT request_id FROM erasure_requests');
     for (const load of [false, true])
-      for (const id of open) {
-        const { receipt } = await finish(id, { load });
-        if (receipt === undefined) continue;
-        expect({ statement, rows: await countRows(ids) }).toEqual({ statement, rows: 0 });
-      }
-    const signed = await column(
-      store,
-      `SELECT sum((receipt::jsonb ->> 'erased')::int)::int FROM erasure_receipts WHERE receipt::jsonb ->> 'requestId' = ANY($1)`,
-      [open],
-    );
+      for (const id of open)
+        if ((await finish(id, { load })).receipt !== undefined)
+          expect({ statement, rows: await countRows(ids) }).toEqual({ statement, rows: 0 });
+    const sum = `SELECT sum((receipt::jsonb ->> 'erased')::int)::int FROM erasure_receipts
+      WHERE receipt::jsonb ->> 'requestId' = ANY($1)`;
+    const signed = await column(store, sum, [open]);
     const known = await store.query('SELECT FROM ledger WHERE call_id = ANY($1)', [ids]);
     expect({ statement, signed }).toEqual({ statement, signed: [known.length] });
   }
 });
 
 test('a receipt is checked with the public key alone, and nothing in it can be changed', async () => {
-  const { proof: place, ...rest } = await erase(pipeline.deps, { kind: 'call', values: ['call-1'] });
-  if (place === undefined) throw new Error('no proof');
-  const receipt = JSON.parse(JSON.stringify({ ...rest, proof: place }));
+  const receipt = JSON.parse(JSON.stringify(await erase(pipeline.deps, { kind: 'call', values: ['call-1'] })));
   const { publicKey } = pipeline.store.erasures.proof.keys;
   expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\n/);
   expect(isSigned(receipt, publicKey)).toBe(true);
   expect(isSigned({ ...receipt, erased: 2 }, publicKey)).toBe(false);
-  expect(isSigned({ ...receipt, proof: { ...place, receipt_id: 2 } }, publicKey)).toBe(false);
+  expect(isSigned({ ...receipt, proof: { ...receipt.proof, receipt_id: 2 } }, publicKey)).toBe(false);
   expect(isSigned(receipt, createProofKeys(Buffer.from('another key of bytes')).publicKey)).toBe(false);
 });
 
 test('a receipt names tables of dbt, and what each warehouse keeps, as copies that outlive it', () => {
   const keepsDeleted = { days: 14, why: 'history of jobs' };
   const targets = [{ warehouse: { name: 'lake', keepsDeleted } }] as unknown as WarehouseTarget[];
-  const expected = [
-    ['store', null],
-    ['dbt', null],
-    ['lake', '1970-01-15'],
-  ];
-  expect(listCopies(targets, new Date(0)).map(({ of, until }) => [of, until?.slice(0, 10) ?? null])).toEqual(expected);
+  const copies = listCopies(targets, new Date(0)).map(({ of, until }) => `${of} ${until?.slice(0, 10) ?? null}`);
+  expect(copies).toEqual(['store null', 'dbt null', 'lake 1970-01-15']);
 });
