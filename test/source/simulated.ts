@@ -1,6 +1,8 @@
 /** A source that reads the simulated service. */
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { Observation } from '../../schemas/observation.ts';
+import type { ReadDeps } from '../../src/pipeline/deps.ts';
+import { readRangePart } from '../../src/pipeline/read/read-range-part.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import type { startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { Window } from '../../src/source/list/list-query.ts';
@@ -8,6 +10,7 @@ import { applyPreset } from '../../src/source/presets/presets.ts';
 import { readWindow } from '../../src/source/read/read-window.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 
+type PartInput = Parameters<typeof readRangePart>[1];
 type Simulator = Awaited<ReturnType<typeof startSimulator>>;
 
 type Section = Partial<SourceConfigInput>;
@@ -22,6 +25,23 @@ export const simulatedSource = async (
   section: Section = {},
   deps: NonNullable<Parameters<typeof createSource>[1]> = {},
 ): Promise<Source> => createSource(await simulatedConfig(simulator, section), deps);
+
+/** Reads a part of a range as a backfill does, all of it unless told otherwise. */
+export const readPart = (
+  deps: ReadDeps,
+  part: Pick<PartInput, 'axis' | 'range'> & Partial<PartInput>,
+  more: Partial<Parameters<typeof readRangePart>[2]> = {},
+) => {
+  const usual = {
+    direction: 'oldest_first',
+    origin: 'backfill',
+    force: true,
+    maxCalls: 1_000_000,
+    maxSeconds: 600,
+  } as const;
+  const options = { signal: new AbortController().signal, attempt: 1, onProgress: () => undefined };
+  return readRangePart(deps, { ...usual, ...part }, { ...options, ...more });
+};
 
 /** The dependencies of a reading whose list answers otherwise. */
 export const withList = <D extends { readonly source: Source }>(deps: D, list: Partial<Source['list']>): D => ({

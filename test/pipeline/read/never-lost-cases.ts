@@ -1,19 +1,18 @@
 /** Random lists: a dialect, how it is configured, its quirks, and what changes while it is read. All follows from a seed. */
 
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../../schemas/config/source.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import type { Dialect } from '../../../schemas/simulator-dialect.ts';
 import { CallsyncError, transient } from '../../../src/lib/errors.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
-import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { hash32, pick, randomStream } from '../../../src/simulator/calls/random.ts';
 import { dialectOf } from '../../../src/simulator/service/dialects.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { openProblems, uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { dialectLists } from '../../source/dialect-lists.ts';
-import { simulatedSource } from '../../source/simulated.ts';
+import { readPart, simulatedSource } from '../../source/simulated.ts';
 import { withInheritedNames } from '../../support/inherited-names.ts';
 import { type Pipeline, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
@@ -164,7 +163,7 @@ const makeDialectCase = (seed: number) => {
       list: pageSized(draft.list, random),
       limits: { requests: 1_000_000, retries: 2, retry_base_ms: 1, retry_max_ms: 2 },
     },
-    axis: qualified && chosen.includes('unconfigured') === false ? 'qualified' : 'timestamp',
+    axis: qualified && !chosen.includes('unconfigured') ? ('qualified' as const) : ('timestamp' as const),
     direction: pick(['oldest_first', 'newest_first'] as const, random()),
     /** Milliseconds; the least length is a minute. */
     windowLength: (1 + random() * 200) * hour,
@@ -313,11 +312,11 @@ const addOddity = (seed: number, name: string, draft: Draft): string[] => {
 /** Smaller pages than usual, so that few calls make many of them. */
 const pageSized = (list: List, random: () => number): List => {
   const size = pick([20, 50, 100], random());
-  if (list.preset !== undefined && list.pagination === undefined)
-    return { ...list, pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size } };
-  const { pagination } = list;
-  if (pagination === undefined || pagination.style === 'none') return list;
-  return { ...list, pagination: { ...pagination, size } };
+  const offset = { style: 'offset', offset_param: 'offset', size_param: 'limit' } as const;
+  const { pagination = list.preset === undefined ? undefined : offset } = list;
+  return pagination === undefined || pagination.style === 'none'
+    ? list
+    : { ...list, pagination: { ...pagination, size } };
 };
 
 /**
@@ -346,10 +345,8 @@ const listedCalls = async (simulator: Simulator, axis: 'timestamp' | 'qualified'
   for await (const entry of simulator.truth()) {
     if (!entry.visibleInList || Date.parse(entry.qualified) > Date.now() - lateMs) continue;
     const shown = entry.document?.[axis];
-    listed.set(entry.callId, {
-      at: Date.parse(entry[axis]) * 1000,
-      printed: typeof shown === 'string' ? Date.parse(shown.endsWith('Z') ? shown : `${shown}Z`) * 1000 : undefined,
-    });
+    const printed = typeof shown === 'string' ? Date.parse(shown.replace(/Z?$/, 'Z')) * 1000 : undefined;
+    listed.set(entry.callId, { at: Date.parse(entry[axis]) * 1000, printed });
   }
   return listed;
 };
@@ -378,16 +375,18 @@ const disturb = (simulator: Simulator, { seed, changes, simulator: { quirks } }:
 
 /** Range part after part until all is read, as the backfill does; a failure that would be retried is, a few times. */
 const readWhole = async (deps: ReadDeps, one: DialectCase, range: Range, signal: AbortSignal) => {
+  const { axis, direction, maxCalls } = one;
   let problems = 0;
   let failures = 0;
   let attempt = 1;
   let windowLength = one.windowLength * 1000;
   for (let rest: Range | null = range; rest !== null; ) {
     try {
-      const input = { axis: one.axis, range: rest, direction: one.direction, origin: 'backfill:case', force: true };
-      const limits = { maxCalls: one.maxCalls, maxSeconds: 600, windowLength };
-      const options = { signal, attempt, onProgress: () => undefined };
-      const part = await readRangePart(deps, { ...input, ...limits }, options);
+      const part: Awaited<ReturnType<typeof readPart>> = await readPart(
+        deps,
+        { axis, range: rest, direction, maxCalls, windowLength },
+        { signal, attempt },
+      );
       attempt = 1;
       problems += part.totals.problems;
       windowLength = part.windowLength;
@@ -407,7 +406,7 @@ const within = ({ at, printed }: Listed, { from, to }: Range): boolean =>
   [at, printed].some((time) => time !== undefined && time >= from - slackMicros && time < to + slackMicros);
 
 const runDialectCase = async (pipeline: Pipeline, one: DialectCase) => {
-  const axis = one.axis === 'qualified' ? 'qualified' : 'timestamp';
+  const { axis } = one;
   const simulator = await startSimulator(one.simulator);
   const source = await simulatedSource(simulator, one.source);
   try {
@@ -462,27 +461,21 @@ const violationOf = (outcome: CaseOutcome): string | undefined => {
 
 /** Reads one random list a seed; prints every violation with its seed at once, and the counts at the end. */
 export const describeNeverLost = (seeds: readonly number[]): void => {
-  describe('never complete and lost', () => {
-    const pipeline = usePipeline();
-
-    test(
-      `${seeds.length} random lists`,
-      async () => {
-        const broken: string[] = [];
-        const counts = { complete: 0, incomplete: 0, stopped: 0 };
-        for (const seed of seeds) {
-          const one = makeDialectCase(seed);
-          const outcome = await runDialectCase(pipeline, one);
-          counts[outcome.stopped === undefined ? (outcome.complete ? 'complete' : 'incomplete') : 'stopped'] += 1;
-          const violation = violationOf(outcome);
-          if (violation === undefined) continue;
-          broken.push(`seed ${seed} (${one.traits.join(', ')}): ${violation}`);
-          process.stdout.write(`${broken.at(-1)} ${JSON.stringify(outcome)}\n`);
-        }
-        process.stdout.write(`${JSON.stringify({ seeds: seeds.length, broken: broken.length, ...counts })}\n`);
-        expect(broken).toEqual([]);
-      },
-      seeds.length * 60_000,
-    );
+  const pipeline = usePipeline();
+  const timeout = seeds.length * 60_000;
+  test(`never complete and lost: ${seeds.length} random lists`, { timeout }, async () => {
+    const broken: string[] = [];
+    const counts = { complete: 0, incomplete: 0, stopped: 0 };
+    for (const seed of seeds) {
+      const one = makeDialectCase(seed);
+      const outcome = await runDialectCase(pipeline, one);
+      counts[outcome.stopped === undefined ? (outcome.complete ? 'complete' : 'incomplete') : 'stopped'] += 1;
+      const violation = violationOf(outcome);
+      if (violation === undefined) continue;
+      broken.push(`seed ${seed} (${one.traits.join(', ')}): ${violation}`);
+      process.stdout.write(`${broken.at(-1)} ${JSON.stringify(outcome)}\n`);
+    }
+    process.stdout.write(`${JSON.stringify({ seeds: seeds.length, broken: broken.length, ...counts })}\n`);
+    expect(broken).toEqual([]);
   });
 };

@@ -1,10 +1,8 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { asSync, countRange, finishSync, planSync } from '../../../src/pipeline/read/plan-sync.ts';
-import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
-import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import {
   advanceWatermark,
   listProblems,
@@ -12,19 +10,15 @@ import {
   recordWindow,
   replaceProblems,
 } from '../../../src/store/windows/windows.ts';
-import { simulatedSource, withList } from '../../source/simulated.ts';
+import { readPart, simulatedSource, withList } from '../../source/simulated.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
+import { openSimulator } from '../../support/simulator.ts';
 
 type SyncDeps = Parameters<typeof planSync>[0];
-type Simulator = Awaited<ReturnType<typeof startSimulator>>;
+type Simulator = Awaited<ReturnType<typeof openSimulator>>;
 
-const pipeline = usePipeline({}, { keep: true });
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-  await pipeline.clear();
-});
+const pipeline = usePipeline();
 
 const second = 1_000_000;
 const minute = 60 * second;
@@ -36,10 +30,9 @@ const axis = 'qualified';
 /** A simulated service whose clock is `ahead` of ours by so many seconds. */
 const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
   const clock = { now: new Date(Date.now() + ahead * 1000).toISOString() };
-  const simulator = await startSimulator({ calls: { count: 10 }, rateLimit: { requests: 0 }, clock });
-  closers.push(() => simulator.stop());
+  const simulator = await openSimulator({ calls: { count: 10 }, clock });
   const source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits: { retries: 0 } });
-  closers.push(() => source.close());
+  onTestFinished(() => source.close());
   const deps: SyncDeps = {
     ...pipeline.deps,
     source,
@@ -116,11 +109,10 @@ test('the plan of continuous sync has the newest first, then what is not read, w
   const { top, rest } = await planSync(deps);
   expect(top).toHaveLength(1);
   expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(lookback + settle);
-  const expected = [
-    { from: now - 20 * hour, to: top[0]?.from },
-    { from: watermark, to: now - 50 * hour },
-  ];
-  expect(rest).toEqual(expected);
+  expect(rest.map(({ from, to }) => [from, to].join())).toEqual([
+    `${now - 20 * hour},${top[0]?.from}`,
+    `${watermark},${now - 50 * hour}`,
+  ]);
   const oldest = await planSync({ ...deps, sync: { ...deps.sync, direction: 'oldest_first' } });
   expect(oldest.rest.map(({ from }) => from)).toEqual([watermark, now - 20 * hour]);
 });
@@ -171,11 +163,8 @@ test('the plan of continuous sync: a problem waits twice as long after each vain
   const inner = { axis, from: hour + minute, to: hour + 2 * minute, problem: 'unreadable' };
   for (const problem of [{ ...range, problem: 'unreadable' }, inner, inner]) {
     await replaceProblems(store(), range, [problem]);
-    const found = await column<number>(
-      store(),
-      'SELECT extract(epoch FROM next_at - now())::float8 FROM window_problems WHERE resolved_at IS NULL',
-    );
-    waits.push(...found.map((wait) => Math.round(wait / 60)));
+    const minutes = 'SELECT round(extract(epoch FROM next_at - now()) / 60)::int FROM window_problems';
+    waits.push(...(await column<number>(store(), `${minutes} WHERE resolved_at IS NULL`)));
   }
   expect(waits).toEqual([1, 2, 4]);
   await replaceProblems(store(), range, []);
@@ -198,14 +187,7 @@ test('the plan of continuous sync: what it fails with is kept until a run has se
 
 /** The rest of a range, or an error. */
 const read = (deps: SyncDeps, range: Range, attempt: number) =>
-  readRangePart(
-    deps,
-    {
-      ...{ axis, range, direction: 'newest_first', origin: 'sync', force: true },
-      ...{ maxCalls: 1_000, maxSeconds: 60, windowLength: hour },
-    },
-    { signal: new AbortController().signal, onProgress: () => undefined, attempt },
-  );
+  readPart(deps, { axis, range, direction: 'newest_first', origin: 'sync', windowLength: hour }, { attempt });
 const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[0]) => {
   const { deps, simulator, serviceNow } = await open();
   const to = await serviceNow();

@@ -1,14 +1,13 @@
 /** A simulated service, and an installation that reads it: store, warehouse and source, wired as a worker wires them. */
 import type { Range, ReconcileRequest } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
-import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import type { planRereads } from '../../../src/pipeline/read/reread-windows.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { simulatedConfig } from '../../source/simulated.ts';
+import { readPart, simulatedConfig } from '../../source/simulated.ts';
 import { useOpened } from '../../support/opened.ts';
 import { openPipeline } from '../../support/pipeline.ts';
 
@@ -19,8 +18,6 @@ type InstallationDeps = Parameters<typeof planRereads>[0] &
   ReconcileDeps & { readonly reconcile: Parameters<typeof planReconcile>[1] };
 
 export type Installation = Awaited<ReturnType<typeof openInstallation>>;
-
-const never = new AbortController().signal;
 
 /** @param options.warehouse in place of the PostgreSQL one, under the name `main`; migrated. */
 export const openInstallation = async (options: {
@@ -61,22 +58,13 @@ export const openInstallation = async (options: {
     setNow: (ms: number | undefined) => {
       now = ms;
     },
-    backfill: async (part: Range = range) => {
-      const { totals } = await readRangePart(
-        deps,
-        {
-          ...{ axis: 'qualified', range: part, direction: 'oldest_first', origin: 'backfill', force: true },
-          ...{ maxCalls: 1_000_000, maxSeconds: 600 },
-        },
-        { signal: never, attempt: 1, onProgress: () => undefined },
-      );
-      return totals;
-    },
+    backfill: async (part: Range = range) => (await readPart(deps, { axis: 'qualified', range: part })).totals,
     merge: () => pipeline.merge(deps),
-    reconcile: async (request: ReconcileRequest = {}) => {
-      const plan = await planReconcile(deps, deps.reconcile, request);
-      const options = { signal: never, maxSeconds: 600, onProgress: () => undefined };
-      return (await reconcileWindows(deps, plan, options)).totals;
+    /** @param by other dependencies than those of the installation */
+    reconcile: async (request: ReconcileRequest = {}, by = deps) => {
+      const plan = await planReconcile(by, by.reconcile, request);
+      const options = { signal: new AbortController().signal, maxSeconds: 3_600, onProgress: () => undefined };
+      return (await reconcileWindows(by, plan, options)).totals;
     },
     close: async () => {
       await source.close();

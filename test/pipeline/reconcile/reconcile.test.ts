@@ -2,19 +2,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { transient } from '../../../src/lib/errors.ts';
-import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
-import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
+import type { Source } from '../../../src/source/source.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
 import { withList } from '../../source/simulated.ts';
 import { withProof } from '../../support/persons.ts';
+import { observationOf } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';
-import { day, type Installation, useInstallation } from './installation.ts';
+import { day, useInstallation } from './installation.ts';
 
 const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
 const from = new Date(Date.parse(to) - 12 * 86_400_000).toISOString();
@@ -23,17 +23,14 @@ let receiver: StartedReceiver;
 const query = (sql: string, values?: unknown[]) => here.query(sql, values);
 const wholeRange = () => ({ from: here.range.from, to: here.range.to - 10 * day });
 
-const reconcileWith = async (deps: Installation['deps']) => {
-  const plan = await planReconcile(deps, deps.reconcile, { range: wholeRange(), force: true });
-  const options = { signal: new AbortController().signal, maxSeconds: 600, onProgress: () => undefined };
-  return (await reconcileWindows(deps, plan, options)).totals;
-};
+/** Everything again, while the list answers a question for pages so. */
+const reconcileWith = (readPages: Source['list']['readPages']) =>
+  here.reconcile({ range: wholeRange(), force: true }, withList(here.deps, { readPages }));
 
 beforeAll(async () => {
   receiver = await startReceiver({ databaseUrl: here.url });
-  await here.simulator.configure({
-    webhooks: { url: receiver.url, secret: testSecret, dropShare: 0.05, concurrency: 8 },
-  });
+  const webhooks = { url: receiver.url, secret: testSecret, dropShare: 0.05, concurrency: 8 };
+  await here.simulator.configure({ webhooks });
   await here.simulator.sendWebhooks({});
   await here.simulator.drainWebhooks();
   // Deliveries that a slow store did not take in time come to the inbox by the spool.
@@ -95,8 +92,8 @@ test('reconciling brings back calls that the ledger lost, and flags rows that th
     `DELETE FROM callsync.ledger WHERE call_id IN (SELECT call_id FROM callsync.ledger ORDER BY md5(call_id) LIMIT 7)
        RETURNING call_id`,
   );
-  await query('DELETE FROM callsync.ledger_documents WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)');
-  await query('DELETE FROM callsync.warehouse_calls WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)');
+  for (const table of ['ledger_documents', 'warehouse_calls'])
+    await query(`DELETE FROM callsync.${table} WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)`);
   await query('DELETE FROM wh_main.calls WHERE call_id = $1', [lost?.call_id]);
   await query(`INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, '{"call_id": "nobody knows it"}')).*
       FROM wh_main.calls c LIMIT 1`);
@@ -115,22 +112,16 @@ test('reconciling finds a call in no warehouse although it came between two look
   const callId = late?.call_id as string;
   const { list } = here.deps.source;
   const fetched = await list.fetchCall(callId);
-  for (const table of ['ledger', 'ledger_documents', 'warehouse_calls'])
-    await query(`DELETE FROM callsync.${table} WHERE call_id = $1`, [callId]);
-  await query('DELETE FROM wh_main.calls WHERE call_id = $1', [callId]);
+  for (const table of ['callsync.ledger', 'callsync.ledger_documents', 'callsync.warehouse_calls', 'wh_main.calls'])
+    await query(`DELETE FROM ${table} WHERE call_id = $1`, [callId]);
   // As the inbox merge does it: folded while the window is listed, and not loaded yet.
-  let folded = false;
-  const readPages: typeof list.readPages = async function* (asked) {
-    if (!folded) {
-      folded = true;
-      const fields = fetched?.record as Observation['fields'];
-      const observation = { callId, source: 'poll', observedAt: Date.now() * 1000, fields } as const;
-      await ingest(here.deps, { observations: [observation], origin: 'test' });
-    }
+  let folding: Promise<unknown> | undefined;
+  const seen = observationOf(callId, Date.now() * 1000, fetched?.record as Observation['fields']);
+  const totals = await reconcileWith(async function* (asked) {
+    folding ??= here.fold([seen], here.deps);
+    await folding;
     yield* list.readPages(asked);
-  };
-  const totals = await reconcileWith(withList(here.deps, { readPages }));
-  expect(folded).toBe(true);
+  });
   expect(totals).toMatchObject({ proven: 11, healed: 1, missing: 1, healedCalls: 1 });
   expect(await here.warehouse.query(`SELECT 1 AS one FROM calls WHERE call_id = '${callId}'`)).toEqual([{ one: 1 }]);
 });
@@ -138,20 +129,15 @@ test('reconciling finds a call in no warehouse although it came between two look
 test('reconciling goes on after a window that fails, counts it, and takes it again', async () => {
   const { list } = here.deps.source;
   const bad = here.range.from + 3 * day;
-  const readPages: typeof list.readPages = async function* (asked) {
-    if (asked.window !== undefined && asked.window.from < bad + day && asked.window.to > bad)
-      throw transient('LIST_BROKEN', 'The list answers 500.');
-    yield* list.readPages(asked);
-  };
-  expect(await reconcileWith(withList(here.deps, { readPages }))).toMatchObject({ windows: 12, failed: 1, proven: 11 });
-  const away: typeof list.readPages = (asked) => {
-    if (asked.window !== undefined) throw transient('LIST_BROKEN', 'Away.');
-    return list.readPages(asked);
-  };
-  await expect(
-    reconcileWith(withList(here.deps, { readPages: away })),
-    'after three in a row it is the service that fails, and the activity is tried again',
-  ).rejects.toMatchObject({ code: 'LIST_BROKEN' });
+  const failIn = (from: number, to: number) =>
+    reconcileWith((asked) => {
+      if (asked.window !== undefined && asked.window.from < to && asked.window.to > from)
+        throw transient('LIST_BROKEN', 'The list answers 500.');
+      return list.readPages(asked);
+    });
+  expect(await failIn(bad, bad + day)).toMatchObject({ windows: 12, failed: 1, proven: 11 });
+  // After three in a row it is the service that fails, and the activity is tried again.
+  await expect(failIn(0, Number.POSITIVE_INFINITY)).rejects.toMatchObject({ code: 'LIST_BROKEN' });
 });
 
 test('reconciling keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
