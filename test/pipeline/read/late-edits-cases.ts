@@ -25,7 +25,6 @@ interface LateEditsOptions {
 }
 
 const pageSize = 200;
-const windowCalls = 2_000;
 
 interface Edit {
   readonly callAt: number;
@@ -33,27 +32,19 @@ interface Edit {
   foundAt: number | undefined;
 }
 
-/** Requests for one light listing of so many calls, cut into windows as reading does. */
-const listingRequests = (calls: number): number => {
-  let requests = 0;
-  for (let left = calls; left > 0; left -= windowCalls) requests += Math.ceil(Math.min(left, windowCalls) / pageSize);
-  return Math.max(1, requests);
-};
+/** Requests for one light listing of so many calls; reading cuts it at whole pages. */
+const listingRequests = (calls: number): number => Math.max(1, Math.ceil(calls / pageSize));
 
-const makeEdits = (options: LateEditsOptions, start: number): { edits: Edit[]; callAt: (index: number) => number } => {
+const makeEdits = ({ days, callsPerDay, editShare, ageOf }: LateEditsOptions, start: number): Edit[] => {
   const random = randomStream(1);
-  const spacing = day / options.callsPerDay;
-  const first = start - 120 * day;
-  const callAt = (index: number): number => first + index * spacing;
-  const count = Math.floor((120 + options.days) * options.callsPerDay);
   const edits: Edit[] = [];
-  for (let index = 0; index < count; index += 1) {
+  for (let index = 0; index < Math.floor((120 + days) * callsPerDay); index += 1) {
+    const callAt = start - 120 * day + (index * day) / callsPerDay;
     const [chance, age] = [random(), random()];
-    if (chance >= options.editShare) continue;
-    const at = callAt(index) + options.ageOf(age, callAt(index));
-    if (at >= start) edits.push({ callAt: callAt(index), at, foundAt: undefined });
+    const at = callAt + ageOf(age, callAt);
+    if (chance < editShare && at >= start) edits.push({ callAt, at, foundAt: undefined });
   }
-  return { edits, callAt };
+  return edits;
 };
 
 const runLateEdits = (options: LateEditsOptions) => {
@@ -61,7 +52,7 @@ const runLateEdits = (options: LateEditsOptions) => {
   const end = start + options.days * day;
   const rules = { horizon: options.horizon, share: 0.999, delay: day, maxHorizon: 90 * day, sample: options.sample };
   const spacing = day / options.callsPerDay;
-  const { edits } = makeEdits(options, start);
+  const edits = makeEdits(options, start);
   const histogram = new Map<number, Awaited<ReturnType<typeof readLateChanges>>[number]>();
   const states = new Map<string, CoveredBand>();
   let horizonDays = 0;
@@ -84,8 +75,7 @@ const runLateEdits = (options: LateEditsOptions) => {
         edit.foundAt = now;
         spent += 1;
         if (part.since === null) continue;
-        const earlier = Math.max(part.since, edit.callAt);
-        const bucket = bucketOf((earlier + now) / 2 - edit.callAt);
+        const bucket = bucketOf((Math.max(part.since, edit.callAt) + now) / 2 - edit.callAt);
         const known = histogram.get(bucket) ?? { bucket, changes: 0, weight: 0 };
         histogram.set(bucket, { bucket, changes: known.changes + 1, weight: known.weight + part.weight });
       }
@@ -96,13 +86,13 @@ const runLateEdits = (options: LateEditsOptions) => {
   }
   // Edits of the last delay could not have been found in time yet.
   const judged = edits.filter((edit) => edit.at < end - rules.delay);
-  const inTime = judged.filter((edit) => edit.foundAt !== undefined && edit.foundAt - edit.at <= rules.delay);
+  const caughtWithin = (delay: number): number =>
+    judged.filter(({ at, foundAt }) => foundAt !== undefined && foundAt - at <= delay).length / judged.length;
   return {
     edits: judged.length,
     /** Found within the delay of the edit, and found at all, as shares of the edits. */
-    caughtInTime: inTime.length / judged.length,
-    caught: judged.filter((edit) => edit.foundAt !== undefined).length / judged.length,
-    requests,
+    caughtInTime: caughtWithin(rules.delay),
+    caught: caughtWithin(Number.POSITIVE_INFINITY),
     requestsPerDay: requests / options.days,
     /** Requests a day in the last quarter, once the horizon has settled. */
     settledRequestsPerDay: settled / (options.days / 4),
@@ -111,29 +101,24 @@ const runLateEdits = (options: LateEditsOptions) => {
   };
 };
 
+type Ages = LateEditsOptions['ageOf'];
 /** Ages as the simulator plans them: exponential, cut at the greatest age. */
 const exponentialAges =
-  (maxDays: number) =>
-  (random: number): number =>
+  (maxDays: number): Ages =>
+  (random) =>
     Math.min(1, -Math.log(1 - random) / 5) * maxDays * day;
 const uniformAges =
-  (maxDays: number) =>
-  (random: number): number =>
+  (maxDays: number): Ages =>
+  (random) =>
     random * maxDays * day;
 
 /** How many late edits the learned horizon catches, at how many requests, beside a fixed one of 7 days. */
 type Size = Pick<LateEditsOptions, 'days' | 'callsPerDay'>;
 
-const compare = (size: Size, name: string, ageOf: LateEditsOptions['ageOf']) => {
+const compare = (size: Size, name: string, ageOf: Ages) => {
   const learned = runLateEdits({ ...size, editShare: 0.05, ageOf, sample: 0.01 });
   const fixed = runLateEdits({ ...size, editShare: 0.05, ageOf, sample: 0, horizon: 7 * day });
-  for (const [policy, result] of Object.entries({ learned, fixed })) {
-    console.log(
-      `${name}, ${policy} horizon: ${(result.caughtInTime * 100).toFixed(3)} % of ${result.edits} edits within a day, ` +
-        `${result.requestsPerDay.toFixed(0)} requests a day (${result.settledRequestsPerDay.toFixed(0)} settled), ` +
-        `horizon ${result.horizonDays.toFixed(1)} days`,
-    );
-  }
+  console.log(name, { learned, fixed });
   return { learned, fixed };
 };
 
@@ -157,16 +142,11 @@ export const describeLateEdits = (size: Size): void => {
 
   test('late edits that begin to come later are found by the sample; without one the horizon would confirm itself', () => {
     const change = 20_000 * day + 10 * day;
-    const ageOf = (random: number, callAt: number): number =>
-      (callAt >= change && random > 0.7 ? 20 + random : random / 2) * day;
+    const ageOf: Ages = (random, callAt) => (callAt >= change && random > 0.7 ? 20 + random : random / 2) * day;
     const options = { ...size, days: 120, editShare: 0.05, ageOf };
     const sampled = runLateEdits({ ...options, sample: 0.01 });
     const blind = runLateEdits({ ...options, sample: 0 });
-    console.log(
-      `edits of which 30 % begin to come 21 days late: with a sample of 1 % the horizon ends at ` +
-        `${sampled.horizonDays.toFixed(1)} days (${(sampled.caught * 100).toFixed(2)} % found), ` +
-        `without at ${blind.horizonDays.toFixed(1)} (${(blind.caught * 100).toFixed(2)} %)`,
-    );
+    console.log('30 % of the edits begin to come 21 days late', { sampled, blind });
     expect(sampled.horizonDays).toBeGreaterThan(20);
     expect(sampled.caught).toBeGreaterThan(0.999);
     expect(blind.horizonDays).toBeLessThan(10);

@@ -8,7 +8,7 @@ type RereadPlan = ReturnType<typeof planParts>;
 
 const hour = 3_600_000_000;
 const day = 24 * hour;
-const rules = { horizon: 7 * day, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0.05 };
+const rules = { horizon: 7 * day, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0 };
 const fixed = learnHorizon([], rules);
 const start = 20_000 * day;
 
@@ -18,19 +18,16 @@ const carryOut = (plan: RereadPlan, states: readonly CoveredBand[], now: number)
 ];
 
 test('a plan of re-reads catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
-  const first = planParts(fixed, [], { ...rules, sample: 0 }, { now: start, trackedSince: start });
+  const plan = (horizon: typeof fixed, states: readonly CoveredBand[], now: number) =>
+    planParts(horizon, states, rules, { now, trackedSince: start });
+  const first = plan(fixed, [], start);
   const states = carryOut(first, [], start);
   const late = start + 10 * day;
-  const after = planParts(fixed, states, { ...rules, sample: 0 }, { now: late, trackedSince: start });
+  const after = plan(fixed, states, late);
   expect(after.parts).toMatchObject([{ from: start - 7 * day, to: late, since: null }]);
 
   const longer = learnHorizon([], { ...rules, horizon: 20 * day });
-  const joined = planParts(
-    longer,
-    carryOut(after, states, late),
-    { ...rules, sample: 0 },
-    { now: late + day, trackedSince: start },
-  );
+  const joined = plan(longer, carryOut(after, states, late), late + day);
   expect(Math.min(...joined.parts.map((part) => part.from))).toBe(start - day - 20 * day);
   expect(lengthOf(joined.parts)).toBe(joined.parts.reduce((sum, part) => sum + part.to - part.from, 0));
 });

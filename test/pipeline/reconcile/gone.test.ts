@@ -11,23 +11,35 @@ import { mean } from '../../support/persons.ts';
 import { collect, column } from '../../support/rows.ts';
 import { day, type Installation, openInstallation, useInstallation } from './installation.ts';
 
-const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
-const from = new Date(Date.parse(to) - 4 * 86_400_000).toISOString();
-const range = { from: Date.parse(from) * 1000, to: Date.parse(to) * 1000 };
-const calls = { count: 240, utterances: 2, words: 3, otherShare: 0, density: 'even', from, to } as const;
+const dayMs = 86_400_000;
+const end = Math.floor(Date.now() / dayMs) * dayMs - 10 * dayMs;
+const begin = end - 4 * dayMs;
+const range = { from: begin * 1000, to: end * 1000 };
+const textOf = (ms: number): string => new Date(ms).toISOString();
+const times = { from: textOf(begin), to: textOf(end) };
+const calls = { count: 240, utterances: 2, words: 3, otherShare: 0, density: 'even', ...times } as const;
 
+/** An installation that has read everything. */
 const install = async (more: SimulatorOptions = {}): Promise<Installation> => {
   const here = await openInstallation({ simulator: { calls, ...more } });
   onTestFinished(() => here.close());
+  await here.backfill();
   return here;
 };
+/** Calls that are marked missing, in the ledger and in the warehouse. */
 const missing = async ({ store, warehouse }: Installation) => {
-  const [ledger, calls] = ['ledger', 'calls'].map(
-    (t) => `SELECT call_id FROM ${t} WHERE source_deleted_at IS NOT NULL ORDER BY 1`,
-  );
-  return { ledger: await column(store, ledger ?? ''), warehouse: await column(warehouse, calls ?? '') };
+  const marked = (table: string) => `SELECT call_id FROM ${table} WHERE source_deleted_at IS NOT NULL ORDER BY 1`;
+  return [await column(store, marked('ledger')), await column(warehouse, marked('calls'))];
 };
+/** Deletes so many calls at the service. @returns their ids */
+const deleteSome = async ({ simulator }: Installation, random: number) =>
+  (await simulator.delete({ random, seed: 4 })).map(({ callId }) => callId).sort();
 
+/** As a ledger and a warehouse that have never heard of these calls. */
+const forget = async ({ store }: Installation, ids: readonly string[]) => {
+  for (const table of ['ledger', 'wh_main.calls'])
+    await store.query(`DELETE FROM ${table} WHERE call_id = ANY($1)`, [ids]);
+};
 /** Calls whose own time is before this. */
 const idsBefore = async ({ simulator }: Installation, ms: number): Promise<string[]> =>
   (await collect(simulator.truth({ light: true }))).flatMap(({ timestamp, callId }) =>
@@ -35,54 +47,49 @@ const idsBefore = async ({ simulator }: Installation, ms: number): Promise<strin
   );
 
 test('a call that the service no longer lists is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
-  const { simulator, ...rest } = await install();
-  await rest.backfill();
-  const gone = (await simulator.delete({ random: 3, seed: 4 })).map((call) => call.callId).sort();
-  const totals = await rest.reconcile({ range });
+  const installed = await install();
+  const gone = await deleteSome(installed, 3);
+  const totals = await installed.reconcile({ range });
   expect(totals).toMatchObject({ windows: 4, proven: 4, markedMissing: 3, missing: 0, different: 0 });
-  expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
-  expect(await column(rest.store, 'SELECT sum(deleted)::int FROM verdicts')).toEqual([3]);
-  expect(await rest.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
+  expect(await missing(installed)).toEqual([gone, gone]);
+  expect(await column(installed.store, 'SELECT sum(deleted)::int FROM verdicts')).toEqual([3]);
+  expect(await installed.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
 
-  await rest.store.query(`UPDATE ledger SET source_deleted_at = now() - interval '1 hour' WHERE call_id =
+  await installed.query(`UPDATE ledger SET source_deleted_at = now() - interval '1 hour' WHERE call_id =
          (SELECT min(call_id) FROM ledger WHERE source_deleted_at IS NULL)`);
-  await rest.reconcile({ range, force: true });
-  expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
+  await installed.reconcile({ range, force: true });
+  expect(await missing(installed)).toEqual([gone, gone]);
 });
 
 test('a call that the service no longer lists but serves by its id because it moved or changed its status, is followed and not marked', async () => {
   const installed = await install();
-  await installed.backfill();
-  const later = new Date(Date.parse(to) + 86_400_000).toISOString();
+  const later = textOf(end + dayMs);
   const edit = async (seed: number, patch: Record<string, string>) =>
     (await installed.simulator.edit({ random: 1, seed, patch, requalify: false }))[0];
   const [moved, other] = [await edit(1, { timestamp: later }), await edit(2, { status: 'error' })];
   expect(moved?.callId).not.toBe(other?.callId);
   expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, unproven: 0, markedMissing: 0 });
-  const rows = await installed.warehouse.query('SELECT call_id, call_timestamp, status FROM calls');
-  expect(rows.find((row) => row.call_id === moved?.callId)?.call_timestamp).toEqual(new Date(later));
-  expect(rows.find((row) => row.call_id === other?.callId)?.status).toBe('error');
+  const shown = (name: string, id = '') =>
+    column(installed.warehouse, `SELECT ${name} FROM calls WHERE call_id = '${id}'`);
+  expect(await shown('call_timestamp', moved?.callId)).toEqual([new Date(later)]);
+  expect(await shown('status', other?.callId)).toEqual(['error']);
 });
 
 test('a call that the service no longer lists is marked after two agreeing listings where single calls cannot be asked for', async () => {
   const installed = await install({ dialectOverrides: { single: false } });
   delete (installed.deps.source.list.list as { single_path?: string }).single_path;
-  await installed.backfill();
-  const gone = (await installed.simulator.delete({ random: 2, seed: 4 })).map((call) => call.callId).sort();
+  const gone = await deleteSome(installed, 2);
   expect(await installed.reconcile({ range })).toMatchObject({ markedMissing: 2, unproven: 0 });
-  expect((await missing(installed)).warehouse).toEqual(gone);
+  expect((await missing(installed))[1]).toEqual(gone);
 });
 
 test('a day whose calls are partly too old to be kept is proven, and says how many were aged out, also of those that nobody had seen; what is held stays', async () => {
   const installed = await install();
   const { store, deps } = installed;
-  await installed.backfill();
-  const cutMs = Date.parse(from) + 1.5 * 86_400_000;
+  const cutMs = begin + 1.5 * dayMs;
   const old = await idsBefore(installed, cutMs);
-  // As a ledger that has never heard of some of them.
   const unseen = old.slice(0, 5);
-  await store.query('DELETE FROM ledger WHERE call_id = ANY($1)', [unseen]);
-  await store.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [unseen]);
+  await forget(installed, unseen);
   const aged = old.length - 1;
   await addHold(store, mean({ kind: 'call', values: [old[5] as string] }), { reason: 'case 17', actor: 'clerk' });
   const limit = Date.now() - cutMs;
@@ -98,12 +105,11 @@ test('a day whose calls are partly too old to be kept is proven, and says how ma
   expect(sums).toEqual([{ listed: 240, found: 240 - aged, out: aged }]);
   expect((await installed.warehouse.query('SELECT count(*)::int AS n FROM calls'))[0]?.n).toBe(240 - aged);
   const coverage = await readCoverage(store, { range, warehouses: ['main'], now: range.to });
-  expect(coverage.days.map(({ state }) => state)).toEqual(['proven', 'proven', 'proven', 'proven']);
+  expect(coverage.days.map(({ state }) => state)).toEqual(Array(4).fill('proven'));
   expect(coverage.days.reduce((sum, { excludedCalls }) => sum + excludedCalls, 0)).toBe(aged);
   expect(drawCoverage(coverage)).toMatch(/proven, \d+ calls aged out or erased/);
-  expect(await verifyVerdictChain(store)).toContainEqual(
-    expect.objectContaining({ warehouse: 'main', verdicts: 4, broken: [], cut: [] }),
-  );
+  const sound = { warehouse: 'main', verdicts: 4, broken: [], cut: [] };
+  expect(await verifyVerdictChain(store)).toContainEqual(expect.objectContaining(sound));
   // Whole records are compared with what the ledger has: of a held call nothing is too old there.
   const whole = await installed.reconcile({ range, force: true, level: 'records' });
   expect(whole).toMatchObject({ windows: 4, proven: 4, healed: 0, different: 0, healedCalls: 0 });
@@ -111,41 +117,35 @@ test('a day whose calls are partly too old to be kept is proven, and says how ma
 
 test('a window that is suddenly empty is flagged and changes nothing, until somebody says that it is true', async () => {
   const installed = await install();
-  await installed.backfill();
   await installed.reconcile({ range });
-  const all = await idsBefore(installed, Date.parse(from) + 86_400_000);
+  const all = await idsBefore(installed, begin + dayMs);
   await installed.simulator.delete({ callIds: all });
   const flagged = await installed.reconcile({ range, force: true });
   expect(flagged).toMatchObject({ windows: 4, suspicious: 1, proven: 3, markedMissing: 0 });
-  expect((await missing(installed)).ledger).toEqual([]);
+  expect((await missing(installed))[0]).toEqual([]);
   expect(await installed.reconcile({ range })).toMatchObject({ windows: 1, suspicious: 1 });
 
   const accepted = await installed.reconcile({ range, acceptEmpty: true });
   expect(accepted).toMatchObject({ windows: 1, suspicious: 0, markedMissing: all.length });
-  expect((await missing(installed)).warehouse).toEqual(all.sort());
+  expect((await missing(installed))[1]).toEqual(all.sort());
 });
 
 test('a window that is suddenly empty is flagged by the weeks before, also when the ledger knows none of it', async () => {
-  const month = new Date(Date.parse(to) - 28 * 86_400_000).toISOString();
-  const installed = await install({ calls: { ...calls, from: month, count: 840 } });
-  const whole = { from: Date.parse(month) * 1000, to: range.to };
+  const month = end - 28 * dayMs;
+  const installed = await install({ calls: { ...calls, from: textOf(month), count: 840 } });
   const last = { from: range.to - day, to: range.to };
-  await installed.backfill();
-  await installed.reconcile({ range: { from: whole.from, to: last.from } });
+  await installed.reconcile({ range: { from: month * 1000, to: last.from } });
   const since = 'SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp($1)';
   const ids = await column<string>(installed.store, since, [last.from / 1e6]);
   expect(ids.length).toBeGreaterThan(20);
   await installed.simulator.delete({ callIds: ids });
-  await installed.store.query('DELETE FROM ledger WHERE call_id = ANY($1)', [ids]);
-  await installed.store.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [ids]);
+  await forget(installed, ids);
   expect(await installed.reconcile({ range: last })).toMatchObject({ windows: 1, suspicious: 1 });
 });
 
 const options = { signal: new AbortController().signal, alive: () => undefined };
-const [dayBefore, lastDay] = [21, 20].map((ago) => new Date(Date.now() - ago * 86_400_000).toISOString());
-const site = useInstallation({
-  calls: { count: 1_000, utterances: 12, otherShare: 0, density: 'even', from: dayBefore, to: lastDay },
-});
+const [dayBefore, lastDay] = [21, 20].map((ago) => textOf(Date.now() - ago * dayMs));
+const site = useInstallation({ calls: { ...calls, count: 1_000, utterances: 12, from: dayBefore, to: lastDay } });
 beforeAll(() => site.backfill());
 const read = (level: Parameters<typeof compareListing>[1]['level'] = 'fields') =>
   readChanged(site.deps, { axis: 'timestamp', range: site.range, level, confirm: 'later', origin: 'test' }, options);
@@ -156,10 +156,9 @@ const isTrue = async (callId: string): Promise<boolean> => {
     `SELECT (SELECT string_agg(value, ' ' ORDER BY key) FROM metadata m WHERE m.call_id = c.call_id) AS metadata,
             (SELECT count(*)::int FROM tags t WHERE t.call_id = c.call_id) AS tags FROM calls c WHERE call_id = '${callId}'`,
   );
-  const document = truth?.document ?? {};
-  const { metadata, tags } = document as { metadata: Record<string, string>; tags: unknown[] };
+  const { metadata, tags } = (truth?.document ?? {}) as { metadata: object; tags: unknown[] };
   const values = Object.entries(metadata)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .toSorted()
     .map(([, value]) => value);
   return row?.metadata === values.join(' ') && row?.tags === tags.length;
 };
@@ -167,11 +166,11 @@ const isTrue = async (callId: string): Promise<boolean> => {
 test('light reading fetches nothing where nothing changed, for a small share of the bytes', async () => {
   const before = await bodies();
   const { counts } = site.deps.source.list;
-  const start = counts.bodyBytes;
-  const light = await read();
-  const lightBytes = counts.bodyBytes - start;
-  const full = await read('records');
-  const fullBytes = counts.bodyBytes - start - lightBytes;
+  const measured = async (level: Parameters<typeof read>[0]) => {
+    const start = counts.bodyBytes;
+    return [await read(level), counts.bodyBytes - start] as const;
+  };
+  const [[light, lightBytes], [full, fullBytes]] = [await measured('fields'), await measured('records')];
   expect(light).toMatchObject({ listed: 1_000, fetched: 0, unfetched: [] });
   expect(full).toMatchObject({ listed: 1_000, fetched: 0 });
   expect(await bodies()).toEqual(before);
@@ -185,8 +184,8 @@ test('light reading fetches whole only what is new or changed: a few by id', asy
   const edited = await site.simulator.edit({ random: 4, seed: 3, kinds: ['metadata', 'tags'], requalify: false });
   const added = await site.simulator.insert({ count: 1, timestamp: site.simulator.range.from, status: 'qualified' });
   const light = await read();
-  expect([...light.changed].sort()).toEqual(edited.map((call) => call.callId).sort());
-  expect([...light.fresh]).toEqual(added.map((call) => call.callId));
+  expect(light.changed).toEqual(new Set(edited.map(({ callId }) => callId)));
+  expect(light.fresh).toEqual(new Set(added.map(({ callId }) => callId)));
   expect(light).toMatchObject({ fetched: 5, unfetched: [], listed: 1_001 });
   expect(light.requests).toBeLessThanOrEqual(6 + 5);
   for (const { callId } of [...edited, ...added]) expect(await isTrue(callId)).toBe(true);
@@ -204,16 +203,13 @@ test('light reading and many by the windows that hold them', async () => {
   expect(await read()).toMatchObject({ fetched: 0 });
 });
 
-test('light reading does not take another order of keys for a change', async () => {
+test('light reading does not take another order of keys for a change, and compares ids alone when asked to', async () => {
   await site.query(`UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"')
       WHERE call_id = (SELECT min(call_id) FROM ledger)`);
   const before = await bodies();
   expect(await read()).toMatchObject({ fetched: 0 });
   expect(await bodies()).toEqual(before);
   expect(await site.query(`SELECT 1 FROM ledger WHERE fields->'metadata'->>2 = 'another hash'`)).toEqual([]);
-});
-
-test('light reading compares ids alone when asked to', async () => {
   await site.simulator.edit({ random: 3, seed: 9, kinds: ['metadata'], requalify: false });
   expect(await read('ids')).toMatchObject({ fetched: 0 });
   expect(await read()).toMatchObject({ fetched: 3 });

@@ -18,21 +18,17 @@ const tell = ({ outcome, ...counts }: ReturnType<typeof judgeWindow>): string =>
     .join(' ')
     .replace('calls_', '');
 
+const nowhere = { excluded: new Set(['a', 'b']), fresh: a };
+const still = { excluded: a, different: ['a'], unhealed: a };
+const suspicious = { suspicious: true, listed: [], missing: ['a'], unhealed: a };
+
 test.each<[string, Partial<WindowFindings>, string]>([
   ['nothing differs', {}, 'proven'],
   ['what was missing is there', { missing: ['a'], different: ['b'] }, 'healed found 1 missing 1 different 1 healed 2'],
   ['a call new to the ledger was missing in the warehouse', { fresh: a }, 'healed found 2 missing 1 healed 1'],
   ['a changed, different call counts once', { changed: a, different: ['a'] }, 'healed found 2 different 1 healed 1'],
-  [
-    'a call that may be nowhere is neither found nor missing, also when it was unknown before',
-    { excluded: new Set(['a', 'b']), fresh: a },
-    'proven found 1 excluded 2',
-  ],
-  [
-    'a warehouse still has the row of a call that may be nowhere',
-    { excluded: a, different: ['a'], unhealed: a },
-    'unproven found 2 different 1',
-  ],
+  ['a call that may be nowhere is neither found nor missing, known or not', nowhere, 'proven found 1 excluded 2'],
+  ['a warehouse still has the row of a call that may be nowhere', still, 'unproven found 2 different 1'],
   ['unexpected rows were removed', { unexpected: ['y', 'z'], removed: new Set(['y', 'z']) }, 'healed unexpected 2'],
   ['a changed call that was missing counts once', { changed: a, missing: ['a'] }, 'healed found 2 missing 1 healed 1'],
   ['something still differs', { missing: ['a', 'b'], unhealed: a }, 'unproven found 1 missing 2 healed 1'],
@@ -40,11 +36,7 @@ test.each<[string, Partial<WindowFindings>, string]>([
   ['the listing was not shown complete', { listingComplete: false }, 'unproven'],
   ['the listing left out a call that it should name', { omitted: 1 }, 'unproven'],
   ['an unexpected row', { unexpected: ['z'] }, 'unproven unexpected 1'],
-  [
-    'suspicious before everything else',
-    { suspicious: true, listed: [], missing: ['a'], unhealed: a },
-    'suspicious_empty found 0 missing 1',
-  ],
+  ['suspicious before everything else', suspicious, 'suspicious_empty found 0 missing 1'],
 ])('the verdict on a window: %s', (_, found, expected) => {
   expect(tell(judgeWindow({ ...clean, ...found }))).toBe(expected);
 });

@@ -11,33 +11,18 @@ import { usePipeline } from '../../support/pipeline.ts';
 import { day } from './installation.ts';
 
 const settings = {
-  age: 2 * day,
-  span: 30 * day,
-  level: 'fields',
-  backlogDays: 30,
-  rowsDays: 1,
-  interval: day,
-} as const;
+  ...{ age: 2 * day, span: 30 * day, level: 'fields' as const, backlogDays: 30, rowsDays: 1, interval: day },
+};
 const start = Date.parse('2023-01-01T00:00:00Z') * 1000;
 const days = 365;
-const { interval } = settings;
 
 const here = usePipeline({}, { keep: true });
 
 test('a year of days is judged by the date that was printed, and its rows compared every 30 days, also when the oldest day never is', async () => {
-  const source = createSource(
-    sourceConfigSchema.parse({
-      ...{
-        base_url: 'http://127.0.0.1:9',
-        auth_url: 'http://127.0.0.1:9',
-        realm: 'r',
-        client_id: 'c',
-        client_secret: 's',
-      },
-      list: { cursor_fields: [{ name: 'timestamp', from_param: 'from', to_param: 'to', record_field: 'timestamp' }] },
-    }),
-  );
-  let now = start + days * day + day / 2;
+  const cursor_fields = [{ name: 'timestamp', from_param: 'from', to_param: 'to', record_field: 'timestamp' }];
+  const source = createSource(sourceConfigSchema.parse({ base_url: 'http://127.0.0.1:9', list: { cursor_fields } }));
+  const begin = start + days * day + day / 2;
+  let now = begin;
   const deps = { ...here.deps, source, now: () => new Date(now / 1000), version: 'test' } as unknown as ReconcileDeps;
   const whole = { axis: 'timestamp', from: start, to: start + days * day };
   await recordWindow(here.store, { ...whole, calls: 1, shown: 'total', origin: 'test' });
@@ -47,7 +32,6 @@ test('a year of days is judged by the date that was printed, and its rows compar
   const first = await unjudged();
   expect(first).toHaveLength(days);
   const printed = forecastVerdicts(first, settings, now) as number;
-  let runs = 0;
   const run = async (): Promise<void> => {
     const plan = await planReconcile(deps, settings, {});
     for (const window of plan.windows) {
@@ -62,14 +46,12 @@ test('a year of days is judged by the date that was printed, and its rows compar
       });
     }
   };
-  for (; now < printed; now += interval) {
-    runs += 1;
-    await run();
-  }
+  for (; now < printed; now += day) await run();
   expect((await unjudged()).map((one) => one.from)).toEqual([start]);
-  expect(runs).toBe(Math.round((printed - (start + days * day + day / 2)) / interval));
+  const runs = Math.round((now - begin) / day);
+  expect(runs).toBe(Math.round((printed - begin) / day));
   expect(runs, 'about 330 days at 30 a run').toBeLessThan(16);
-  for (const end = now + 31 * interval; now < end; now += interval) await run();
+  for (const end = now + 31 * day; now < end; now += day) await run();
   const all = await listDays(here.store, { axis: 'timestamp', warehouses: ['main'], to: now - settings.age });
   expect(all.filter((one) => one.judged && one.rowsAt < now - 32 * day)).toEqual([]);
   await source.close();

@@ -55,10 +55,8 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     const { here } = tools.site;
     const asked = { axis: tools.axis, range: here.range, warehouses: [here.warehouse], level: {} };
     const { proven } = await lookAtProof(here.store, asked);
-    const counts = ['calls', 'utterances', 'tags', 'contacts', 'metadata'].map(
-      (name) => `(SELECT count(*) FROM ${table(name)})`,
-    );
-    const sql = `SELECT ${counts.join(' + ')} AS total,
+    const rows = ['calls', 'utterances', 'tags', 'contacts', 'metadata'].map(table);
+    const sql = `SELECT ${rows.map((name) => `(SELECT count(*) FROM ${name})`).join(' + ')} AS total,
       (SELECT count(*) FROM ${mart()} WHERE completeness = 'proven') AS days`;
     // Tables or marts are missing.
     const found = await numbers(sql).catch(() => ({}) as Record<string, number>);
@@ -69,13 +67,17 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     await forgetHeartbeat(here.store, 'main');
     await keepSyncState(here.deps, here.target);
   };
-  tools.prove = async () => {
+  /** Compares what is not proven, and tells the warehouse. */
+  const reconcile = async (more: { readonly force?: true } = {}): Promise<void> => {
     const { here } = tools.site;
-    await ensureMarts();
     await here.drain();
-    await here.reconcile({ force: true, acceptEmpty: true });
+    await here.reconcile({ ...more, acceptEmpty: true });
     await here.drain();
     await saySyncState();
+  };
+  tools.prove = async () => {
+    await ensureMarts();
+    await reconcile({ force: true });
   };
   /** As a worker does at its start. */
   const notice = async (): Promise<void> => {
@@ -86,18 +88,13 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
   };
   /** Looks every 100 ms while `work` goes on; returns how often. */
   const watchWhile = async (look: () => Promise<void>, work: () => Promise<void>): Promise<number> => {
-    let isOver = false;
+    const working = work();
+    const isOver = () => Promise.race([working.then(() => true), delay(100, false)]);
     let looks = 0;
-    const watching = (async () => {
-      for (; !isOver; await delay(100)) {
-        await look();
-        looks += 1;
-      }
-    })();
-    await work().finally(() => {
-      isOver = true;
-    });
-    await watching;
+    do {
+      await look();
+      looks += 1;
+    } while (!(await isOver()));
     return looks;
   };
 
@@ -105,18 +102,15 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     tools.site = await open();
     const { here } = tools.site;
     const middle = (here.range.from + here.range.to) / 2;
-    for (const part of [
-      { ...here.range, to: middle },
-      { ...here.range, from: middle },
-    ]) {
-      await here.backfill(part);
+    for (const part of [{ to: middle }, { from: middle }]) {
+      await here.backfill({ ...here.range, ...part });
       await here.drain();
     }
     tools.axis = chooseAxis(here.deps.source.list.list, here.deps.processedField)?.axis ?? '';
   });
   afterAll(() => tools.site.here.close());
 
-  const losses: Readonly<Record<string, () => Promise<unknown>>> = {
+  const losses: Record<string, () => Promise<unknown>> = {
     'was dropped': () => tools.site.drop(),
     'was emptied': () =>
       tools.site.execute(`DELETE FROM ${table('calls')} WHERE TRUE; DELETE FROM ${table('utterances')} WHERE TRUE;`),
@@ -129,17 +123,13 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
       await here.store.transaction((tx) => markPending(tx, ids));
       await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
     },
-    ...Object.fromEntries(
-      ['utterances', 'tags', 'contacts'].map((name) => [
-        `lost all ${name}`,
-        () => tools.site.execute(`DELETE FROM ${table(name)} WHERE TRUE`),
-      ]),
-    ),
-    'lost table metadata': () =>
-      tools.site.execute(
-        `DROP TABLE ${table('metadata')}${tools.site.here.warehouse.kind === 'postgres' ? ' CASCADE' : ''}`,
-      ),
+    'lost table metadata': () => {
+      const cascade = tools.site.here.warehouse.kind === 'postgres' ? ' CASCADE' : '';
+      return tools.site.execute(`DROP TABLE ${table('metadata')}${cascade}`);
+    },
   };
+  for (const name of ['utterances', 'tags', 'contacts'])
+    losses[`lost all ${name}`] = () => tools.site.execute(`DELETE FROM ${table(name)} WHERE TRUE`);
 
   test.each(Object.entries(losses))('a warehouse that %s is never proven while rows are missing', async (_, lose) => {
     const { here } = tools.site;
@@ -174,9 +164,7 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     console.log(`a warehouse that ${_}: looked ${looks} times`);
     expect(wrong).toEqual([]);
     expect(await tools.sample()).toMatchObject({ proven: false, rows });
-    await here.reconcile({ acceptEmpty: true });
-    await here.drain();
-    await saySyncState();
+    await reconcile();
     expect(await tools.sample()).toMatchObject({ proven: true, rows });
   });
 
@@ -210,18 +198,14 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
       for (let loaded: unknown = true; loaded !== undefined; await look())
         loaded = await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
       await rereadCalls(here.deps, new AbortController().signal);
-      await here.drain();
-      await here.reconcile({ acceptEmpty: true });
-      await here.drain();
-      await saySyncState();
+      await reconcile();
     });
     expect(seenWrong).toBeGreaterThan(0);
     expect(wrong).toEqual([]);
     expect(await countWrong()).toBe(0);
     expect(await tools.sample()).toMatchObject({ proven: true });
-    const truth = await checkTruth(here.simulator, here.warehouse, ({ status }) =>
-      ['qualified', 'void'].includes(status),
-    );
+    const isListed = ({ status }: { status: string }) => ['qualified', 'void'].includes(status);
+    const truth = await checkTruth(here.simulator, here.warehouse, isListed);
     expect(truth).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
   });
   return tools;

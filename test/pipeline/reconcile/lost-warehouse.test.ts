@@ -20,9 +20,8 @@ import { day, openInstallation } from './installation.ts';
 import { describeLosses } from './lost-warehouse-cases.ts';
 
 const tools = describeLosses(async () => {
-  const here = await openInstallation({
-    simulator: { seed: 11, calls: { count: 200, utterances: 4, words: 4, to: '2026-01-31T00:00:00Z' } },
-  });
+  const calls = { count: 200, utterances: 4, words: 4, to: '2026-01-31T00:00:00Z' };
+  const here = await openInstallation({ simulator: { seed: 11, calls } });
   here.setNow(Date.parse('2026-03-01T00:00:00Z'));
   const place = postgres.place(postgresWarehouseSchema.parse({ type: 'postgres', schema: 'wh_main' }));
   const execute = (sql: string) => here.store.pool.query(sql);
@@ -30,33 +29,33 @@ const tools = describeLosses(async () => {
   return { here, place, execute, drop };
 });
 
+type Verdict = Awaited<ReturnType<typeof latestVerdicts>>[number];
+
 /**
  * A call under a verdict is sent again, restored, erased or taken away. Each case has a call whose day is then no
  * longer proven.
  */
+const age = (limit: 'words' | 'calls') => (_: string, cut: number) =>
+  applyAges(tools.site.here.deps, createAges({ [limit]: Date.now() - cut }), { dryRun: false });
 const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unknown>>> = {
   'is sent again': (id) => sendRowsAgain(tools.site.here.deps.store, 'main', [id]),
   'is erased': (id) => eraseCalls(tools.site.here.store, [id]),
   'is erased as the log says': (id) => eraseKnown(tools.site.here.store, [id]),
-  'is too old for its words': (_, cut) =>
-    applyAges(tools.site.here.deps, createAges({ words: Date.now() - cut }), { dryRun: false }),
-  'is too old': (_, cut) => applyAges(tools.site.here.deps, createAges({ calls: Date.now() - cut }), { dryRun: false }),
-  'comes under other rules': async (id) => {
+  'is too old for its words': age('words'),
+  'is too old': age('calls'),
+  'comes under other rules': (id) => {
     const sanitize = (one: Observation) =>
       one.callId === id ? { ...one, fields: { ...one.fields, status: 'x' } } : one;
     const admit = (body: Buffer) => ({ body, bodyHash: body });
-    await applyRules(tools.site.here.deps, { version: `rules of ${id}`, sanitize, admit });
+    return applyRules(tools.site.here.deps, { version: `rules of ${id}`, sanitize, admit });
   },
-  'is in a ledger that was restored': async () => {
-    await issueEpoch(tools.site.here.store, 'restored', 0);
-  },
+  'is in a ledger that was restored': () => issueEpoch(tools.site.here.store, 'restored', 0),
 };
 
 const oldestCall = async () => {
-  const [{ id, at } = { id: '', at: 0 }] = await tools.site.here.query<{ id: string; at: number }>(
-    `SELECT call_id AS id, (extract(epoch FROM call_timestamp) * 1e6)::bigint AS at FROM ledger JOIN ledger_documents USING (call_id)
-      ORDER BY call_timestamp LIMIT 1`,
-  );
+  const [{ id, at } = { id: '', at: 0 }] = await tools.site.here.query<{ id: string; at: number }>(`SELECT
+      call_id AS id, (extract(epoch FROM call_timestamp) * 1e6)::bigint AS at
+    FROM ledger JOIN ledger_documents USING (call_id) ORDER BY call_timestamp LIMIT 1`);
   return { id, at, touched: Math.floor(at / day) * day };
 };
 
@@ -67,12 +66,8 @@ test.each(Object.entries(triggers))('a day of which a call %s is not proven from
   const { id, at, touched } = await oldestCall();
   const stateOf = async () => {
     const coverage = await readCoverage(here.store, { range: here.range, warehouses: ['main'], now: here.range.to });
-    const asked = {
-      axis: tools.axis,
-      range: { from: touched, to: touched + day },
-      warehouses: [here.warehouse],
-      level: {},
-    };
+    const range = { from: touched, to: touched + day };
+    const asked = { axis: tools.axis, range, warehouses: [here.warehouse], level: {} };
     const { proven } = await lookAtProof(here.store, asked);
     return [proven, coverage.days.find(({ from }) => from === touched)?.byWarehouse.main];
   };
@@ -96,11 +91,10 @@ test('what happens to a day after its comparison withdraws the verdict on that d
     if (name === 'is sent again') continue;
     const { id, at, touched } = await oldestCall();
     const verdicts = await latestVerdicts(store, { from: touched, to: touched + 5 * day });
-    const about = verdicts.find((one) => one.window_from === touched);
-    const other = verdicts.find((one) => one.window_from === touched + 4 * day);
-    if (about === undefined || other === undefined) throw new Error('Both days are compared.');
+    const of = (from: number) => verdicts.find((one) => one.window_from === from) as Verdict;
+    const [about, other] = [of(touched), of(touched + 4 * day)];
     const before = await readWithdrawals(store, 'main');
-    const add = async (day: typeof about, since = before) =>
+    const add = async (day: Verdict, since = before) =>
       (await addVerdict(store, { ...day, outcome: 'proven' }, since)).outcome;
     expect(await add(about)).toBe('proven');
     await cause(id, (at + 1) / 1000);
@@ -114,8 +108,8 @@ test('a verdict waits for an erasure that is under way, the first of a warehouse
   const { store } = tools.site.here;
   await tools.prove();
   const { id, touched } = await oldestCall();
-  const [about] = await latestVerdicts(store, { from: touched, to: touched + day });
-  if (about === undefined) throw new Error('The day is compared.');
+  const judged = () => latestVerdicts(store, { from: touched, to: touched + day });
+  const [about] = (await judged()) as [Verdict];
   await store.query('DELETE FROM verdicts');
   await store.query(`DELETE FROM meta WHERE starts_with(key, 'proven:')`);
   const before = await readWithdrawals(store, 'main');
@@ -124,7 +118,7 @@ test('a verdict waits for an erasure that is under way, the first of a warehouse
     adding = addVerdict(store, about, before);
     await until('the verdict waits', async () => {
       const waiting = await store.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
-      return waiting.length > 0 || (await latestVerdicts(store, { from: touched, to: touched + day })).length > 0;
+      return waiting.length > 0 || (await judged()).length > 0;
     });
   });
   // As a withdrawal, which coverage and health take for a day that waits for its comparison.
