@@ -4,8 +4,8 @@
  * retention allows.
  */
 import { deflateRawSync } from 'node:zlib';
-import pg from 'pg';
 import { flattenVersion } from '../../src/calls/flatten.ts';
+import { connect } from '../support/postgres.ts';
 
 export interface FilledStore {
   readonly calls: number;
@@ -19,7 +19,7 @@ const callsPerStatement = 250_000;
 const at = (n: string, of: number) => `now() - interval '730 days' * (${n}::float8 / ${of})`;
 
 /** Ids in the order of the primary keys, so that indexes grow at their end. */
-const idOf = (n: string) => `lpad(to_hex(${n}), 8, '0') || '-4000-8000-' || lpad(to_hex(${n}), 12, '0')`;
+export const idOf = (n: string) => `lpad(to_hex(${n}), 8, '0') || '-4000-8000-' || lpad(to_hex(${n}), 12, '0')`;
 
 export const callIdOf = (n: number): string => {
   const hex = n.toString(16);
@@ -30,8 +30,8 @@ export const fillStore = async (
   url: string,
   { calls, warehouses: [whole, behind], pendingShare = 1 / 6 }: FilledStore,
 ): Promise<void> => {
-  const client = new pg.Client({ connectionString: url, options: '-c search_path=callsync' });
-  await client.connect();
+  const client = await connect(url);
+  await client.query('SET search_path TO callsync');
   const run = (sql: string, values: unknown[] = []) => client.query(sql, values);
   await run('DELETE FROM warehouses WHERE name <> ALL($1)', [[whole, behind]]);
   const tables = ['ledger', 'warehouse_calls', 'inbox', 'quarantine'];
@@ -39,9 +39,8 @@ export const fillStore = async (
   const names = 'unique_id timestamp status qualified duration direction agent tags transcript_json'.split(' ');
   const seen = [1_700_000_000_000_000, 1, 'a1b2c3d4e5f60718293a4b5c'];
   const fields = Object.fromEntries(names.map((name) => [name, seen]));
-  const body = deflateRawSync(
-    JSON.stringify({ status: 'qualified', transcript_json: { callData: [{ content: 'x'.repeat(200) }] } }),
-  );
+  const document = { status: 'qualified', transcript_json: { callData: [{ content: 'x'.repeat(200) }] } };
+  const body = deflateRawSync(JSON.stringify(document));
   for (let from = 0; from < calls; from += callsPerStatement) {
     const to = Math.min(calls, from + callsPerStatement) - 1;
     const series = `generate_series(${from}, ${to}) AS n`;
@@ -51,18 +50,12 @@ export const fillStore = async (
       [JSON.stringify(fields)],
     );
     await run(`INSERT INTO ledger_documents SELECT ${idOf('n')}, 1, $1 FROM ${series}`, [body]);
-    for (const [name, pending] of [
-      [whole, 'false'],
-      [behind, `n < ${calls * pendingShare}`],
-    ] as const) {
-      await run(
-        `INSERT INTO warehouse_calls (warehouse, call_id, pending, applied_epoch, applied_revision, applied_flatten, partitions, queue_position, applied_at)
-         SELECT $1, ${idOf('n')}, p, CASE WHEN p THEN 0 ELSE 1 END, CASE WHEN p THEN 0 ELSE 1 END, CASE WHEN p THEN 0 ELSE ${flattenVersion} END,
-                CASE WHEN p THEN '{}' ELSE ARRAY[t::date] END, queue_position(2, t), t
-           FROM ${series}, LATERAL (SELECT ${at('n', calls)} AS t, ${pending} AS p) AS each ORDER BY 2`,
-        [name],
-      );
-    }
+    for (const [name, share] of Object.entries({ [whole]: 0, [behind]: pendingShare }))
+      await run(`INSERT INTO warehouse_calls (warehouse, call_id, pending, applied_epoch, applied_revision, applied_flatten,
+                                   partitions, queue_position, applied_at)
+        SELECT '${name}', ${idOf('n')}, p, d, d, d * ${flattenVersion}, CASE WHEN p THEN '{}' ELSE ARRAY[t::date] END, queue_position(2, t), t
+          FROM ${series}, LATERAL (SELECT ${at('n', calls)} AS t, n < ${calls * share} AS p) AS each,
+               LATERAL (SELECT CASE WHEN p THEN 0 ELSE 1 END AS d) AS done ORDER BY 2`);
   }
   const deliveries = Math.ceil(calls / 3);
   await run(

@@ -63,29 +63,24 @@ test('files beside the store are added to by one host at a time, also inside the
   onTestFinished(() => other.close());
   const heads = join(folder, 'heads.json');
   const names = Array.from({ length: 8 }, (_, n) => `w${n}`);
-  await Promise.all(
-    names.map((warehouse, n) =>
-      recordChainHead(n % 2 === 0 ? store : other, heads, {
-        ...{ warehouse, ledger_epoch: 1, verdict_id: n, digest: 'd' },
-      }),
-    ),
-  );
+  const record = (warehouse: string, n: number) =>
+    recordChainHead(n % 2 === 0 ? store : other, heads, { warehouse, ledger_epoch: 1, verdict_id: n, digest: 'd' });
+  await Promise.all(names.map(record));
   expect((await readChainHeads(heads)).map(({ warehouse }) => warehouse).sort()).toEqual(names);
 
-  const log = openErasureLog(join(folder, 'erasures.log'));
+  const [log, again] = [openErasureLog(join(folder, 'erasures.log')), openErasureLog(join(folder, 'erasures.log'))];
   let appending: Promise<void> | undefined;
   await store.transaction(async (tx) => {
     await log.append(tx, [{ call: 'first' }]);
-    appending = openErasureLog(join(folder, 'erasures.log')).append(other, [{ call: 'second' }]);
+    appending = again.append(other, [{ call: 'second' }]);
     await delay(100);
     await log.append(tx, [{ call: 'third' }]);
   });
   await appending;
   expect((await log.read()).selectors.map(({ key }) => key)).toEqual(['first', 'third', 'second']);
   // Nothing that is written there can be read back.
-  await expect(openErasureLog('/dev/null').append(store, [{ call: 'lost' }])).rejects.toMatchObject({
-    code: 'ERASURE_LOG',
-  });
+  const lost = openErasureLog('/dev/null').append(store, [{ call: 'lost' }]);
+  await expect(lost).rejects.toMatchObject({ code: 'ERASURE_LOG' });
 });
 
 test('a search for erased calls that ends does not end a search that was asked for meanwhile', async () => {
@@ -101,8 +96,7 @@ test('a search for erased calls that ends does not end a search that was asked f
 
 test('where one host came to in its log says nothing of the log of another host', async () => {
   const entries = (name: string) => Array.from({ length: 3 }, (_, n) => ({ call: `${name}${n}`.padEnd(64, '0') }));
-  const [mine, theirs] = ['mine', 'theirs'].map((name) => openErasureLog(join(folder, `${name}.log`)));
-  if (mine === undefined || theirs === undefined) throw new Error('Two logs are open.');
+  const [mine, theirs] = [openErasureLog(join(folder, 'mine.log')), openErasureLog(join(folder, 'theirs.log'))];
   await mine.append(store, entries('a'));
   await theirs.append(store, entries('b'));
   const { end } = await mine.read();
@@ -113,14 +107,18 @@ test('where one host came to in its log says nothing of the log of another host'
   expect((await mine.read(end.bytes as never)).selectors).toHaveLength(4);
 });
 
+const pool = (application: string, url = database.url) =>
+  openPool({ url, schema: 'callsync', application, purpose: 'store', max: 1 });
+
 /** Workers hear of deliveries through the store: receivers have no way to Temporal. */
 test('a receiver wakes whoever listens, and a connection that was lost comes back and tells what it may have missed', async () => {
-  const pool = (application: string) =>
-    openPool({ url: database.url, schema: 'callsync', application, purpose: 'store', max: 1 });
   const [listening, writing] = [pool('test listener'), pool('test receiver')];
   let heard = 0;
-  const heardNot = () => expect.unreachable();
-  const listener = listenToInbox(listening, () => heard++, heardNot);
+  const listener = listenToInbox(
+    listening,
+    () => heard++,
+    () => expect.unreachable(),
+  );
   await expect.poll(() => heard).toBe(1);
   const inbox = createInboxWriter({ pool: writing });
   await inbox.wake();
@@ -135,18 +133,12 @@ test('a receiver wakes whoever listens, and a connection that was lost comes bac
 });
 
 test('who cannot listen is told of it once, and not of each attempt', async () => {
-  const pool = openPool({
-    url: database.url.replace(/\/[^/]*$/, '/no_such_database'),
-    schema: 'callsync',
-    application: 'test listener',
-    purpose: 'store',
-    max: 1,
-  });
-  const connect = vi.spyOn(pool, 'connect');
+  const deaf = pool('test listener', database.url.replace(/\/[^/]*$/, '/no_such_database'));
+  const connect = vi.spyOn(deaf, 'connect');
   const failed = vi.fn();
-  const listener = listenToInbox(pool, () => expect.unreachable(), failed);
+  const listener = listenToInbox(deaf, () => expect.unreachable(), failed);
   await expect.poll(() => connect.mock.calls.length).toBe(4);
   await listener.stop();
   expect(failed).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: '3D000' }));
-  await pool.end();
+  await deaf.end();
 });
