@@ -13,14 +13,25 @@ const db = useOpened(async () => open());
 const open = (over: { readonly url?: string; readonly statementMs?: number } = {}): Database =>
   openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', ...over });
 
-const backendOf = async (client: pg.PoolClient): Promise<number> =>
-  (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
+/** Waits for its end, because a running server would answer. */
+const cut = async (client: pg.PoolClient) => {
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+  return () => db.pool.query('SELECT pg_terminate_backend($1, 30000)', [rows[0].pid]);
+};
+/** Rows to be sent. */
+const copyOf = (rows: number, text: string, isWhole = true) => {
+  const writer = new BinaryCopyWriter();
+  for (let row = 0; row < rows; row += 1) {
+    writer.row(isWhole ? 1 : 2);
+    if (!isWhole) writer.null();
+    writer.text(text);
+  }
+  return writer;
+};
 
 test('a connection that is cut in mid-transaction is a transient error, and the process lives', async () => {
   const work = db.transaction(async ({ client }) => {
-    const pid = await backendOf(client);
-    // Waits for its end, because a running server would answer.
-    await db.pool.query('SELECT pg_terminate_backend($1, 30000)', [pid]);
+    await (await cut(client))();
     // Nothing runs on the connection while it breaks: without a listener this ends the process.
     await delay(50);
     await client.query('SELECT 1');
@@ -30,19 +41,15 @@ test('a connection that is cut in mid-transaction is a transient error, and the 
 });
 
 test('a connection that is cut during a copy is a transient error', async () => {
-  await db.pool.query('CREATE TABLE slow (t text)');
-  await db.pool.query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30);
-      RETURN NEW; END $$`);
-  await db.pool.query('CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()');
+  await db.pool.query(`CREATE TABLE slow (t text);
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$;
+    CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()`);
   const work = db.transaction(async ({ client }) => {
-    const pid = await backendOf(client);
-    const writer = new BinaryCopyWriter();
-    writer.row(1);
-    writer.text('x');
-    const copied = writer.send(client, 'slow (t)');
+    const end = await cut(client);
+    const copied = copyOf(1, 'x').send(client, 'slow (t)');
     copied.catch(() => undefined);
     await delay(50);
-    await db.pool.query('SELECT pg_terminate_backend($1)', [pid]);
+    await end();
     await copied;
   });
   await expect(work).rejects.toMatchObject({ kind: 'transient' });
@@ -55,15 +62,8 @@ test('a copy that the server refuses in the middle of large rows rejects, and en
   process.on('uncaughtException', note);
   try {
     for (let round = 0; round < 5; round += 1) {
-      const work = db.transaction(({ client }) => {
-        const writer = new BinaryCopyWriter();
-        for (let row = 0; row < 200; row += 1) {
-          writer.row(2);
-          writer.null();
-          writer.text('x'.repeat(100_000));
-        }
-        return writer.send(client, 'refused (n, t)');
-      });
+      const copy = copyOf(200, 'x'.repeat(100_000), false);
+      const work = db.transaction(({ client }) => copy.send(client, 'refused (n, t)'));
       await expect(work).rejects.toMatchObject({ kind: 'terminal' });
       expect(await db.query('SELECT * FROM refused')).toEqual([]);
     }
@@ -90,25 +90,14 @@ test('an error of ours leaves a transaction as it is, and nothing of it stays; o
 });
 
 test('unreachable, refused and missing databases each say what to do', async () => {
-  const tell = async (change: (url: URL) => void): Promise<unknown> => {
-    const url = new URL(database.url);
-    change(url);
-    const other = open({ url: url.href });
-    return await other
-      .query('SELECT 1')
-      .catch((error: unknown) => error)
-      .finally(other.close);
-  };
-  expect(
-    await tell((url) => {
-      url.port = '1';
-    }),
-  ).toMatchObject({ code: 'DATABASE_UNREACHABLE', kind: 'transient' });
-  expect(
-    await tell((url) => {
-      url.pathname = '/nowhere';
-    }),
-  ).toMatchObject({ code: 'DATABASE_MISSING', kind: 'terminal' });
+  const refusals = [
+    [{ port: '1' }, { code: 'DATABASE_UNREACHABLE', kind: 'transient' }],
+    [{ pathname: '/nowhere' }, { code: 'DATABASE_MISSING', kind: 'terminal' }],
+  ] as const;
+  for (const [change, refusal] of refusals) {
+    const other = open({ url: Object.assign(new URL(database.url), change).href });
+    await expect(other.query('SELECT 1').finally(other.close)).rejects.toMatchObject(refusal);
+  }
 });
 
 test('a server that stops answering ends a statement and a copy in time, and the next connection works', async () => {
@@ -121,12 +110,7 @@ test('a server that stops answering ends a statement and a copy in time, and the
   await db.pool.query('CREATE TABLE muted (t text)');
   for (const work of [
     (client: pg.PoolClient) => client.query('SELECT 1'),
-    (client: pg.PoolClient) => {
-      const writer = new BinaryCopyWriter();
-      writer.row(1);
-      writer.text('x');
-      return writer.send(client, 'muted (t)');
-    },
+    (client: pg.PoolClient) => copyOf(1, 'x').send(client, 'muted (t)'),
   ]) {
     const asked = mute.transaction(async ({ client }) => {
       silent.silence();

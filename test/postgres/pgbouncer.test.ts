@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLease } from '../../src/store/loads/compared.ts';
 import { openStore } from '../../src/store/store.ts';
-import { openCliFolder } from '../support/cli.ts';
+import { openCliFolder, withoutService } from '../support/cli.ts';
 import { useOpened } from '../support/opened.ts';
 import { createBouncedDatabase, isBouncerInstalled } from '../support/pgbouncer.ts';
 
@@ -12,9 +12,7 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
   test('in session mode names, times and limits are those of the connection, and a lease has one holder', async () => {
     const url = await database.open('session');
     const stores = [await openStore({ url, max: 3 }), await openStore({ url, max: 3 })] as const;
-    onTestFinished(async () => {
-      for (const store of stores) await store.close();
-    });
+    for (const { close } of stores) onTestFinished(close);
     const [settings] = await stores[0].query(
       `SELECT current_schema() AS schema, current_setting('TimeZone') AS zone, current_setting('statement_timeout') AS limit`,
     );
@@ -34,24 +32,16 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
 
   test('transaction mode is refused', async () => {
     const url = await database.open('transaction');
-    await expect(openStore({ url, max: 3 })).rejects.toMatchObject({
-      code: 'DATABASE_POOLING',
-      kind: 'terminal',
-      hint: expect.stringContaining('pool_mode = session'),
-    });
+    const hint = expect.stringContaining('pool_mode = session');
+    const refusal = { code: 'DATABASE_POOLING', kind: 'terminal', hint };
+    await expect(openStore({ url, max: 3 })).rejects.toMatchObject(refusal);
     const cli = await openCliFolder();
     onTestFinished(() => cli.remove());
-    const secrets = [{ name: 'current', secret: 'whsec_of_a_test' }];
-    await cli.configure({
-      source: { base_url: 'http://127.0.0.1:9', token_url: 'http://127.0.0.1:9', client_id: 'c', client_secret: 's' },
-      store: { url },
-      webhook: { port: 0, secrets },
-      operations: { enabled: false },
-    });
+    const webhook = { port: 0, secrets: [{ name: 'current', secret: 'whsec_of_a_test' }] };
+    await cli.configure({ ...withoutService(url), webhook, operations: { enabled: false } });
     for (const command of ['serve', 'worker', 'up']) {
-      const { code, stderr } = await cli.run([command], { ownProcess: true });
-      const expected = { code: 6, stderr: expect.stringMatching(/DATABASE_POOLING: .*pooler in transaction mode/) };
-      expect({ command, code, stderr }).toMatchObject(expected);
+      const stderr = expect.stringMatching(/DATABASE_POOLING: .*pooler in transaction mode/);
+      expect(await cli.run([command], { ownProcess: true }), command).toMatchObject({ code: 6, stderr });
     }
   });
 });

@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import proto from '@temporalio/proto';
 import { expect, onTestFinished, test } from 'vitest';
-import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { openErasure } from '../../src/store/persons/receipts.ts';
 import { sumPurged } from '../../src/store/persons/texts.ts';
 import { recordWindow } from '../../src/store/windows/windows.ts';
@@ -54,23 +53,18 @@ test('records a history of every workflow', async () => {
   expect((await result).state).toBe('done');
   await save('backfill', handle.workflowId);
 
-  for (const [name, type] of [
-    ['sync-recent', 'syncRecent'],
-    ['sweep', 'sweep'],
-    ['reread-calls', 'rereadCalls'],
-    ['reread-late', 'rereadLate'],
-  ] as const) {
+  const types = {
+    'sync-recent': 'syncRecent',
+    sweep: 'sweep',
+    'reread-calls': 'rereadCalls',
+    'reread-late': 'rereadLate',
+  };
+  for (const [name, type] of Object.entries({ ...types, reconcile: 'reconcile' })) {
     const workflowId = `${site.prefix}/${name}`;
-    await workflow.execute(type, { workflowId, taskQueue: queues.workflows, args: [{ queues, prefix: site.prefix }] });
+    const args = [{ queues, ...(name === 'reconcile' ? { request: {} } : { prefix: site.prefix }) }];
+    await workflow.execute(type, { workflowId, taskQueue: queues.workflows, args });
     await save(name, workflowId);
   }
-  const reconcileId = `${site.prefix}/reconcile`;
-  await workflow.execute('reconcile', {
-    workflowId: reconcileId,
-    taskQueue: queues.workflows,
-    args: [{ queues, request: {} }],
-  });
-  await save('reconcile', reconcileId);
 
   await (await startLoadWarehouse(site.client, site.prefix, { warehouse: 'postgres', origin: 'rebuild' })).result();
   await save('load-warehouse', loadWarehouseId(site.prefix, 'postgres'));
@@ -88,21 +82,13 @@ test('records a history of every workflow', async () => {
 
 test('keeps a store and a spool', async () => {
   const pipeline = await openPipeline();
-  const { deps, store } = pipeline;
+  const { store } = pipeline;
   const at = Date.UTC(2026, 0, 2) * 1000;
-  const calls = ['a', 'b', 'c'].map((id) =>
-    observationOf(id, at, { status: 'qualified', timestamp: '2026-01-01T12:00:00Z' }),
-  );
-  await loadFolded(deps, await ingest(deps, { observations: calls, rejected: [], origin: 'test' }));
-  await recordWindow(store, {
-    axis: 'timestamp',
-    from: at - 86_400_000_000,
-    to: at,
-    calls: 3,
-    shown: 'total',
-    origin: 'test',
-  });
-  await deliver(store, [{ body: JSON.stringify({ unique_id: 'd', status: 'void' }), deliveryId: '1767312000.25' }]);
+  const fields = { status: 'qualified', timestamp: '2026-01-01T12:00:00Z' };
+  await pipeline.observe(['a', 'b', 'c'].map((id) => observationOf(id, at, fields)));
+  const window = { axis: 'timestamp', from: at - 86_400_000_000, to: at };
+  await recordWindow(store, { ...window, calls: 3, shown: 'total', origin: 'test' });
+  await deliver(store, [{ body: { unique_id: 'd', status: 'void' }, deliveryId: '1767312000.25' }]);
   await dumpStore(store);
   await pipeline.close();
 

@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
@@ -52,6 +53,19 @@ export const killAndRestart = async (server: OwnTemporal, downMs = 0): Promise<O
   const next = await startTemporal({ port: Number(server.address.split(':')[1]), dataDir: server.dataDir });
   await server.stop();
   return next;
+};
+
+/** The server's own list of the times at which a schedule is due. */
+export const listDue = async (
+  { workflowService }: Client,
+  scheduleId: string,
+  from: Date,
+  to: Date,
+): Promise<string[]> => {
+  const [startTime, endTime] = [from, to].map((at) => ({ seconds: Math.floor(at.getTime() / 1000) as never }));
+  const asked = { namespace: 'default', scheduleId, startTime, endTime };
+  const due = (await workflowService.listScheduleMatchingTimes(asked)).startTime ?? [];
+  return due.map(({ seconds }) => new Date(Number(seconds) * 1000).toISOString());
 };
 
 /** vitest's globalSetup. */

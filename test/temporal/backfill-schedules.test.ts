@@ -14,10 +14,10 @@ import {
 } from '../../src/temporal/schedules.ts';
 import { type BackfillProgress, backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { endProcess, useInstallation } from '../support/installation.ts';
-import { type TestTemporal, useTemporal } from '../support/temporal.ts';
+import { listDue, type TestTemporal, useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
-const defaults = { axis: 'qualified', sync: { order: 'newest_first', concurrency: 2 } } as const;
+const defaults = { axis: 'qualified', sync: { order: 'newest_first', concurrency: 1 } } as const;
 const wantedOf = (over: object): ScheduledBackfill => scheduledBackfillSchema.parse({ name: 'nightly', ...over });
 
 describe('schedules', () => {
@@ -41,17 +41,8 @@ describe('schedules', () => {
   const ensure = (...wanted: ScheduledBackfill[]) => ensureBackfillSchedules(client, prefix, { wanted, defaults });
   const names = async () => (await listBackfillSchedules(client, prefix)).map(({ name }) => name);
 
-  /** The server's own answer to when a schedule runs. */
-  const matching = async (name: string, from: string, to: string): Promise<string[]> => {
-    const instant = (text: string) => ({ seconds: Math.floor(Date.parse(text) / 1000) as never });
-    const { startTime = [] } = await client.workflowService.listScheduleMatchingTimes({
-      namespace: temporal.namespace,
-      scheduleId: backfillScheduleId(prefix, name),
-      startTime: instant(from),
-      endTime: instant(to),
-    });
-    return startTime.map(({ seconds }) => new Date(Number(seconds) * 1000).toISOString());
-  };
+  const matching = (name: string, from: string, to: string): Promise<string[]> =>
+    listDue(client, backfillScheduleId(prefix, name), new Date(from), new Date(to));
 
   test('run at local times across a change of the clock', async () => {
     await ensure(
@@ -68,24 +59,20 @@ describe('schedules', () => {
   });
 
   test('follow the configuration, and leave those of operators alone', async () => {
-    await createBackfillSchedule(client, prefix, {
-      wanted: wantedOf({ name: 'mine', every: '1h' }),
-      defaults,
-      owner: 'operator',
-    });
+    const mine = wantedOf({ name: 'mine', every: '1h' });
+    await createBackfillSchedule(client, prefix, { wanted: mine, defaults, owner: 'operator' });
     await ensure(wantedOf({ name: 'kept', every: '1h' }), wantedOf({ name: 'gone', every: '1h' }));
     await until('the server lists all', async () => (await names()).join() === 'gone,kept,mine');
     await backfillSchedule(client, prefix, 'kept').pause('by hand');
 
-    expect(await ensure(wantedOf({ name: 'kept', every: '2h' }), wantedOf({ name: 'mine', every: '9h' }))).toEqual([
-      'mine',
-    ]);
+    const again = await ensure(wantedOf({ name: 'kept', every: '2h' }), wantedOf({ name: 'mine', every: '9h' }));
+    expect(again).toEqual(['mine']);
     await until('one is gone', async () => (await names()).join() === 'kept,mine');
     const kept = await backfillSchedule(client, prefix, 'kept').describe();
     expect(kept.spec.intervals).toMatchObject([{ every: 7_200_000 }]);
     expect(kept.state).toMatchObject({ paused: true, note: 'by hand' });
-    const mine = await backfillSchedule(client, prefix, 'mine').describe();
-    expect(mine.spec.intervals).toMatchObject([{ every: 3_600_000 }]);
+    const { spec } = await backfillSchedule(client, prefix, 'mine').describe();
+    expect(spec.intervals).toMatchObject([{ every: 3_600_000 }]);
   });
 
   test('of the installation tell what they do, to be searched for', async () => {
@@ -112,11 +99,8 @@ describe('a scheduled backfill', () => {
   }));
   test('that came due while no worker was there covers what it was to cover', async () => {
     const handle = backfillSchedule(site.client, site.prefix, 'often');
-    await createBackfillSchedule(site.client, site.prefix, {
-      wanted: wantedOf({ name: 'often', every: '2s', last: '900d' }),
-      defaults: { ...defaults, sync: { order: 'newest_first', concurrency: 1 } },
-      owner: 'operator',
-    });
+    const wanted = wantedOf({ name: 'often', every: '2s', last: '900d' });
+    await createBackfillSchedule(site.client, site.prefix, { wanted, defaults, owner: 'operator' });
     const first = async () => (await handle.describe()).info.recentActions[0];
     await until('a run is due', async () => (await first()) !== undefined);
     const run = await first();

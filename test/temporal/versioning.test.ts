@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import proto from '@temporalio/proto';
+import type proto from '@temporalio/proto';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
@@ -11,8 +11,6 @@ import { endProcess, useInstallation } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { until } from '../support/until.ts';
-
-const { EventType } = proto.temporal.api.enums.v1;
 
 const site = useInstallation(() => ({
   simulator: { seed: 41, calls: { count: 300, utterances: 2, ...settledRange }, rateLimit: { requests: 0 } },
@@ -32,12 +30,8 @@ const startBuild = async (buildId: string): Promise<ChildProcess> => {
 const makeCurrent = (buildId: string): Promise<void> =>
   until(`build ${buildId} is current`, async () => {
     try {
-      await site.client.workflowService.setWorkerDeploymentCurrentVersion({
-        namespace: 'default',
-        deploymentName: deploymentName(),
-        buildId,
-        identity: 'test',
-      });
+      const version = { namespace: 'default', deploymentName: deploymentName(), buildId, identity: 'test' };
+      await site.client.workflowService.setWorkerDeploymentCurrentVersion(version);
       return true;
     } catch (error) {
       if (/not found|no.*poller|missing|yet/i.test(String((error as Error).message))) return false;
@@ -45,22 +39,17 @@ const makeCurrent = (buildId: string): Promise<void> =>
     }
   });
 
-/** The builds whose workers completed tasks of a workflow, in the order of their first one. */
-const buildsOf = async (workflowId: string): Promise<string[]> => {
+/** Each value once that the events of a workflow have, in the order of the first one. */
+const tellAll = async <T>(workflowId: string, tell: (event: proto.temporal.api.history.v1.IHistoryEvent) => T) => {
   const { events } = await site.client.workflow.getHandle(workflowId).fetchHistory();
-  const builds = (events ?? []).map(
-    (event) => event.workflowTaskCompletedEventAttributes?.deploymentVersion?.buildId ?? undefined,
-  );
-  return [...new Set(builds.filter((build) => build !== undefined))];
+  return [...new Set((events ?? []).map(tell))].filter((told) => told !== undefined && told !== null);
 };
-
+/** The builds whose workers completed tasks of a workflow. */
+const buildsOf = (workflowId: string) =>
+  tellAll(workflowId, (event) => event.workflowTaskCompletedEventAttributes?.deploymentVersion?.buildId);
 /** Process ids of the workers that took activities. */
-const readersOf = async (workflowId: string): Promise<number[]> => {
-  const { events } = await site.client.workflow.getHandle(workflowId).fetchHistory();
-  const started = (events ?? []).filter((event) => event.eventType === EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED);
-  const pids = started.map((event) => Number(event.activityTaskStartedEventAttributes?.identity?.split('@')[0]));
-  return [...new Set(pids)];
-};
+const readersOf = (workflowId: string) =>
+  tellAll(workflowId, (event) => event.activityTaskStartedEventAttributes?.identity?.split('@')[0]);
 
 const isRunning = (workflowId: string, activity: string): Promise<void> =>
   until(`${activity} is under way`, async () => {
@@ -98,7 +87,7 @@ test('a running backfill and the merge go on with the current build when theirs 
   expect((await second.result).state).toBe('done');
 
   expect(await buildsOf(first.workflowId)).toEqual(['1', '2']);
-  expect(await readersOf(first.workflowId)).toContain(two.pid);
+  expect(await readersOf(first.workflowId)).toContain(String(two.pid));
   expect(await buildsOf(second.workflowId)).toEqual(['2']);
-  expect(await readersOf(second.workflowId)).toEqual([two.pid]);
+  expect(await readersOf(second.workflowId)).toEqual([String(two.pid)]);
 });
