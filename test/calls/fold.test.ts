@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { tableOf } from '../../schemas/tables.ts';
+import { type Row, tableOf } from '../../schemas/tables.ts';
 import { flattenCall, flattenChanges } from '../../src/calls/flatten.ts';
 import {
   emptyRow,
@@ -27,30 +27,19 @@ import { observationOf } from '../support/pipeline.ts';
 const reorder = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(reorder);
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .reverse()
-      .map(([key, item]) => [key, reorder(item)]),
-  );
+  const entries = Object.entries(value).map(([key, item]) => [key, reorder(item)]);
+  return Object.fromEntries(entries.reverse());
 };
 
 const varied = (...values: unknown[]) =>
   fc.tuple(fc.constantFrom(...values), fc.boolean()).map(([value, turn]) => (turn ? reorder(value) : value));
 
-const transcript = (content: string) => ({
-  callData: [
-    {
-      from: 'out',
-      content,
-      datetime: 0.5,
-      duration: 2,
-      words: [{ value: content, start: 0.5, length: 1, score: 0.9 }],
-    },
-    { from: 'in', content: 'yes', datetime: 3, words: [] },
-  ],
-  callUniqueId: '',
-  meta: { lang: 'fr', obfuscated: 'true', ivr_end: 1.5 },
-});
+const transcript = (content: string) => {
+  const words = [{ value: content, start: 0.5, length: 1, score: 0.9 }];
+  const said = { from: 'out', content, datetime: 0.5, duration: 2, words };
+  const meta = { lang: 'fr', obfuscated: 'true', ivr_end: 1.5 };
+  return { callData: [said, { from: 'in', content: 'yes', datetime: 3, words: [] }], callUniqueId: '', meta };
+};
 
 const fieldValues: Record<string, fc.Arbitrary<unknown>> = {
   timestamp: varied('2023-12-04T15:18:29Z', '2023-12-05T00:00:00+02:00', 'yesterday', null),
@@ -87,50 +76,46 @@ const carries: ReadonlySet<string> = new Set(['status', 'tags', 'visit']);
 const recordOf = (callId: string, fields: CallDocument): CallDocument =>
   Object.fromEntries([['unique_id', callId], ...Object.entries(fields)]);
 
-const anyObservation = (callId: string): fc.Arbitrary<Observation> =>
-  fc
-    .record({
-      source: fc.constantFrom(...sources),
-      observedAt: fc.integer({ min: 0, max: 4 }).map((n) => 1_700_000_000_000_000 + n * 500_000),
-      fields: fc.tuple(
-        ...anyField.map(([name, value]) =>
-          fc.option(
-            value.map((one) => [name, one] as const),
-            { nil: undefined, freq: 2 },
-          ),
-        ),
+/** Some of the fields, each with a value. */
+const someFields = fc
+  .tuple(
+    ...anyField.map(([name, value]) =>
+      fc.option(
+        value.map((one) => [name, one] as const),
+        { freq: 2 },
       ),
-    })
-    .map(({ source, observedAt, fields }) => {
-      const record = recordOf(callId, Object.fromEntries(fields.filter((field) => field !== undefined)));
-      if (source !== 'poll') return { callId, source, observedAt, fields: record };
-      const observed = observeRecord(record, { observedAt, carries });
-      if (observed.kind === 'rejected') throw new Error(observed.reason);
-      return observed.observation;
-    });
+    ),
+  )
+  .map((fields) => Object.fromEntries(fields.filter((field) => field !== null)));
 
-/** Observations and an order in which they arrive, some of them more than once. */
+const observe = (record: object, observedAt: number, carried: ReadonlySet<string>): Observation => {
+  const observed = observeRecord(record, { observedAt, carries: carried });
+  if (observed.kind === 'rejected') throw new Error(observed.reason);
+  return observed.observation;
+};
+
+const anyObservation = (callId: string): fc.Arbitrary<Observation> =>
+  fc.tuple(fc.constantFrom(...sources), fc.integer({ min: 0, max: 4 }), someFields).map(([source, n, fields]) => {
+    const observedAt = 1_700_000_000_000_000 + n * 500_000;
+    const record = recordOf(callId, fields);
+    return source === 'poll' ? observe(record, observedAt, carries) : { callId, source, observedAt, fields: record };
+  });
+
+/** Each observation at least once, some of them more often. */
+const arrivalOf = (observations: readonly Observation[]) =>
+  fc
+    .tuple(
+      fc.shuffledSubarray([...observations], { minLength: observations.length }),
+      fc.array(fc.tuple(fc.constantFrom(...observations), fc.nat()), { maxLength: 5 }),
+    )
+    .map(([arrival, again]) => again.reduce((all, [one, at]) => all.toSpliced(at % (all.length + 1), 0, one), arrival));
+
+/** Observations and orders in which they arrive. */
 const observationsInOrders = (callId: string, orders = 2) =>
-  fc.array(anyObservation(callId), { minLength: 1, maxLength: 7 }).chain((observations) =>
-    fc.record({
-      observations: fc.constant(observations),
-      arrivals: fc.array(
-        fc
-          .tuple(
-            fc.shuffledSubarray(observations, { minLength: observations.length }),
-            fc.array(fc.constantFrom(...observations), { maxLength: 5 }),
-            fc.infiniteStream(fc.nat()),
-          )
-          .map(([all, again, positions]) => {
-            const arrival = [...all];
-            for (const observation of again)
-              arrival.splice((positions.next().value as number) % (arrival.length + 1), 0, observation);
-            return arrival;
-          }),
-        { minLength: orders, maxLength: orders },
-      ),
-    }),
-  );
+  fc.array(anyObservation(callId), { minLength: 1, maxLength: 7 }).chain((observations) => {
+    const arrivals = fc.array(arrivalOf(observations), { minLength: orders, maxLength: orders });
+    return fc.record({ observations: fc.constant(observations), arrivals });
+  });
 
 /** An independent reading of design.md's order: the value that each field must end with. */
 const clean = (name: string): string => name.replaceAll('\0', '\ufffd');
@@ -158,22 +143,16 @@ const foldAll = (observations: readonly Observation[]): LedgerRow =>
 
 /** As it is once stored and read again. */
 const stored = (row: LedgerRow): LedgerRow => ({
-  ...row,
-  document: JSON.parse(renderDocument(row).toString()),
-  json: {},
+  ...{ ...row, document: JSON.parse(renderDocument(row).toString()), json: {} },
 });
 
 /** The columns of a call in warehouses, without the seen times. */
 const flatRows = (row: LedgerRow): Record<string, string[]> => {
   const { callId, document } = row;
   const unseen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
-  const { rows } = flattenCall({ callId, document, ...unseen }, { documents: true });
-  return Object.fromEntries(
-    Object.entries(rows).map(([name, list]) => [
-      name,
-      list.map((one) => canonicalRow(tableOf(name as 'calls').columns, one)),
-    ]),
-  );
+  const tables = Object.entries(flattenCall({ callId, document, ...unseen }, { documents: true }).rows);
+  const textOf = (name: string) => (row: Row) => canonicalRow(tableOf(name as 'calls').columns, row);
+  return Object.fromEntries(tables.map(([name, rows]) => [name, rows.map(textOf(name))]));
 };
 
 test('observations in any order and number end as the same document, versions and rows, and as the order of design.md demands', () =>
@@ -181,22 +160,19 @@ test('observations in any order and number end as the same document, versions an
     const expected = expectedDocument(observations);
     const [first, ...others] = arrivals.map(foldAll);
     expect(first?.document).toEqual(expected);
+    const seen = ({ versions, firstSeenAt, lastSeenAt, seenBy }: Partial<LedgerRow> = {}) => ({
+      ...{ versions, firstSeenAt, lastSeenAt, seenBy },
+    });
     for (const other of others) {
       expect(other.document).toEqual(expected);
-      expect(other.versions).toEqual(first?.versions);
-      expect(other.firstSeenAt).toBe(first?.firstSeenAt);
-      expect(other.lastSeenAt).toBe(first?.lastSeenAt);
-      expect(other.seenBy).toEqual(first?.seenBy);
+      expect(seen(other)).toEqual(seen(first));
       expect(flatRows(other)).toEqual(flatRows(first as LedgerRow));
     }
   }));
 
 test('observations in any order and number: rows of one revision are the same, whatever was seen since: warehouses load them at different times', async () => {
   const shown = ({ document, firstSeenAt, changedAt, sourceDeletedAt }: LedgerRow): unknown => ({
-    document,
-    firstSeenAt,
-    changedAt,
-    sourceDeletedAt,
+    ...{ document, firstSeenAt, changedAt, sourceDeletedAt },
   });
   await forAll([observationsInOrders('c')], { numRuns: 200 }, ({ arrivals }) => {
     for (const observations of arrivals) {
@@ -220,9 +196,8 @@ test('observations in any order and number end the same whether the row went thr
       const next = fold(head, observation);
       return { ...next, document: next.document ?? stored(row).document };
     }, emptyRow('c'));
-    expect(stepped.document).toEqual(whole.document);
-    expect(stepped.versions).toEqual(whole.versions);
-    expect(stepped.revision).toBe(whole.revision);
+    const { document, versions, revision } = whole;
+    expect(stepped).toEqual({ ...stepped, document, versions, revision });
     expect(flatRows(stored(whole))).toEqual(flatRows(whole));
   }));
 
@@ -242,29 +217,13 @@ test('of one instant a poll wins over a webhook, and a webhook over an import', 
 });
 
 const at = 1_700_000_000_000_000;
-const full = observationOf(
-  'c',
-  at,
-  {
-    transcript_json: { callData: [{ content: 'hello' }] },
-    tags: [{ unique_id: 't' }],
-    metadata: { Agent: 'x' },
-    status: 'qualified',
-  },
-  'webhook',
-);
-const polled = (record: object, carries: string[] = []): Observation => {
-  const observed = observeRecord(record, { observedAt: at + 60_000_000, carries: new Set(carries) });
-  if (observed.kind === 'rejected') throw new Error(observed.reason);
-  return observed.observation;
-};
+const transcript_json = { callData: [{ content: 'hello' }] };
+const filled = { transcript_json, tags: [{ unique_id: 't' }], metadata: { Agent: 'x' }, status: 'qualified' };
+const full = observationOf('c', at, filled, 'webhook');
+const polled = (record: object, carried: string[] = []) => observe(record, at + 60_000_000, new Set(carried));
 
 /** The document, whichever comes first. */
-const eitherWay = (seen: Observation) =>
-  [
-    [full, seen],
-    [seen, full],
-  ].map((order) => foldAll(order).document);
+const eitherWay = (seen: Observation) => [foldAll([full, seen]).document, foldAll([seen, full]).document];
 
 test('a list that carries fewer fields than the webhook erases nothing that it does not send, or sends empty, and replaces only what it is known to carry', () => {
   const seen = polled({ unique_id: 'c', status: 'void', transcript_json: null, tags: [], metadata: {}, campaign: '' });
@@ -278,13 +237,12 @@ const parse = (json: string) => ({ callId: 'c', source: 'webhook' as const, obse
 test('what no store could hold: fields named like what every object has are fields', () => {
   const json = '{"unique_id":"c","constructor":"a","__proto__":{"x":1},"toString":2,"hasOwnProperty":null}';
   const row = foldAll([parse(json)]);
-  expect(JSON.parse(renderDocument(row).toString())).toEqual(JSON.parse(json));
-  expect(JSON.parse(renderDocument({ ...row, json: {} }).toString())).toEqual(JSON.parse(json));
-  const changed = fold(row, prepareObservation({ ...parse('{"unique_id":"c","constructor":"b"}'), observedAt: 2 }));
+  for (const one of [row, { ...row, json: {} }])
+    expect(JSON.parse(renderDocument(one).toString())).toEqual(JSON.parse(json));
+  const later = (text: string) => prepareObservation({ ...parse(text), observedAt: 2 });
+  const changed = fold(row, later('{"unique_id":"c","constructor":"b"}'));
   expect(Object.entries(changed.document ?? {})).toContainEqual(['constructor', 'b']);
-  expect(
-    needsDocument({ ...row, document: null }, prepareObservation({ ...parse('{"valueOf":1}'), observedAt: 2 })),
-  ).toBe(true);
+  expect(needsDocument({ ...row, document: null }, later('{"valueOf":1}'))).toBe(true);
 });
 
 test('what no store could hold: numbers beyond a double read the same from memory and from the store', () => {
@@ -315,9 +273,8 @@ test('a change says whether the field was added, changed or removed; null is as 
     observationOf('c', 10, { status: 'a', lang: 'fr', agent: null }),
     observationOf('c', 20, { status: 'b', lang: null, agent: 'x', tags: [] }),
   ]);
-  expect(Object.fromEntries(changesOf(row).map(({ field, kind }) => [field, kind]))).toEqual({
-    ...{ '*': 'added', status: 'changed', lang: 'removed', agent: 'added', tags: 'added' },
-  });
+  const kinds = { '*': 'added', status: 'changed', lang: 'removed', agent: 'added', tags: 'added' };
+  expect(Object.fromEntries(changesOf(row).map(({ field, kind }) => [field, kind]))).toEqual(kinds);
   // Folded by an earlier version.
   const older = { ...row, fieldChanges: { status: [2, 20, 1] as const } };
   expect(changesOf(older).at(-1)).toMatchObject({ field: 'status', kind: null });
@@ -325,12 +282,12 @@ test('a change says whether the field was added, changed or removed; null is as 
 
 test('an earlier observation that comes late moves the first row, and what it adds is a change of its own revision', () => {
   const row = foldAll([observationOf('c', 20, { status: 'b' }), observationOf('c', 10, { lang: 'fr' }, 'import')]);
-  expect(
-    changesOf(row).map(({ field, revision, source, observed_at }) => [field, revision, source, observed_at]),
-  ).toEqual([
-    ['*', 1, 'import', 10],
-    ['lang', 2, 'import', 10],
-  ]);
+  const own = { source: 'import', observed_at: 10 };
+  const expected = [
+    { field: '*', revision: 1, ...own },
+    { field: 'lang', revision: 2, ...own },
+  ];
+  expect(changesOf(row)).toMatchObject(expected);
 });
 
 test('names that are not plain show as extra, once a change; none is longer than a key may be', () => {

@@ -12,11 +12,10 @@ type VconUnits = Parameters<typeof toVcon>[1];
 
 const units: VconUnits = { utterance_start: 'milliseconds', utterance_duration: 'seconds' };
 const seen = { callId: 'a', firstSeenAt: 1_767_600_000_000_000, changedAt: null, sourceDeletedAt: null };
-const convert = (document: Record<string, unknown>, over: Partial<VconUnits> = {}) =>
-  toVcon(
-    { ...seen, document: { unique_id: 'a', timestamp: '2026-01-05T10:00:00Z', ...document } },
-    { ...units, ...over },
-  );
+const convert = (document: Record<string, unknown>, over: Partial<VconUnits> = {}) => {
+  const whole = { unique_id: 'a', timestamp: '2026-01-05T10:00:00Z', ...document };
+  return toVcon({ ...seen, document: whole }, { ...units, ...over });
+};
 
 const said = [
   { from: 'out', content: 'Bonjour', datetime: 1500, duration: '2' },

@@ -1,7 +1,6 @@
 /** Erasures, planted personal values and limits of age. About 40 minutes in all, each case as it says. */
 
 import type { ChildProcess } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +24,7 @@ import { endProcess } from '../support/installation.ts';
 import { openPipeline, register } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
+import { makeSealingKeys } from '../support/rotated-keys.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -153,11 +153,7 @@ describe('planted', () => {
     // Persons whom nobody planted, eight times as many: how often a value is found by chance.
     const others = listSought(people, 9 * people);
     const { folder, temporal, databaseUrl, bigquery, pool, running, ...place } = await openPlace('planted');
-    const { publicKey } = generateKeyPairSync('x25519', {
-      publicKeyEncoding: { type: 'spki', format: 'pem' },
-      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-    });
-    writeFileSync(join(folder, 'public.pem'), publicKey);
+    writeFileSync(join(folder, 'public.pem'), makeSealingKeys().publicKey);
     writeFileSync(join(folder, 'privacy.key'), 'a key of tokens that is long enough');
     const port = await findFreePort();
     const privacy = { key_file: join(folder, 'privacy.key'), seal_key_file: join(folder, 'public.pem') };

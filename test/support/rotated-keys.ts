@@ -1,6 +1,16 @@
 /** Privacy rules under keys of tokens: under one, or under keys that were changed, each of the bytes of its own name. */
+import { generateKeyPairSync } from 'node:crypto';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { createPrivacy, type Privacy } from '../../src/privacy/privacy.ts';
+
+/** A pair of keys that seal what no rule can read, and open it. */
+export const makeSealingKeys = () => {
+  const { publicKey, privateKey } = generateKeyPairSync('x25519', {
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  return { publicKey: Buffer.from(publicKey), privateKey: Buffer.from(privateKey) };
+};
 
 /** Rules that drop what they cannot read; @param byte of which the key is made */
 export const openPrivacy = (settings: object = { profile: 'pseudonymous' }, byte = 7): Privacy =>

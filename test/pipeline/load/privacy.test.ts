@@ -2,7 +2,7 @@
  * Personal values of every kind come in by every way (deliveries, list, import, broken bytes, a replay with the private
  * key) under the profile `pseudonymous`. Then the test searches store and warehouse for them.
  */
-import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -30,15 +30,13 @@ import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { useFolder } from '../../support/folder.ts';
 import { erase, mean, withProof } from '../../support/persons.ts';
 import { deliver, usePipeline } from '../../support/pipeline.ts';
+import { makeSealingKeys } from '../../support/rotated-keys.ts';
 import { collect, column } from '../../support/rows.ts';
 import { readSchemas } from '../persons/search-everything.ts';
 import { groups, personOf, recordOf, squeeze, valuesOf } from './planted-values.ts';
 
-const pair = generateKeyPairSync('x25519', {
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-});
-const keys = { token: Buffer.alloc(32, 7), seal: Buffer.from(pair.publicKey) };
+const pair = makeSealingKeys();
+const keys = { token: Buffer.alloc(32, 7), seal: pair.publicKey };
 const openRules = (settings: object = {}): Privacy =>
   createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem', ...settings }), keys);
 const privacy = openRules();
@@ -130,7 +128,7 @@ test('a repeated body is known by its keyed hash, and sealed ones replay with th
   const carries = new Set<string>();
   const { replayed, refused } = await replayQuarantine(deps, { carries });
   expect(replayed).toBe(0);
-  const open = createOpener(Buffer.from(pair.privateKey));
+  const open = createOpener(pair.privateKey);
   expect(await replayQuarantine(deps, { carries, open })).toMatchObject({ replayed, refused });
   const reasons = await column(pipeline.store, 'SELECT DISTINCT reason FROM quarantine ORDER BY 1');
   expect(reasons).toEqual(['not JSON', 'not a JSON object']);
