@@ -57,10 +57,8 @@ const createMatcher = (
   };
   const isSaid = ({ transcript_json: transcript }: Fields): boolean => {
     if (!isObject(transcript)) return false;
-    const said = readUtterances(transcript.callData).map(({ speaker, text }) => ({
-      speaker,
-      text: text.replaceAll(token, 'pseudonym'),
-    }));
+    const read = readUtterances(transcript.callData);
+    const said = read.map(({ speaker, text }) => ({ speaker, text: text.replaceAll(token, 'pseudonym') }));
     const only = { isOn: (name: string) => name === 'phone', countries, patterns: [] };
     return detect(said, only).some(({ value }) => numbers.has(value));
   };
@@ -90,22 +88,15 @@ const writings: readonly ((national: string) => string)[] = [
   spoken,
 ];
 
+const ofPeople = fc.tuple(fc.constantFrom(...people), fc.constantFrom(...writings));
 const written = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc
-      .tuple(fc.constantFrom(...people), fc.constantFrom(...writings))
-      .map(([national, write]) => write(national)),
-  },
+  { weight: 3, arbitrary: ofPeople.map(([national, write]) => write(national)) },
   { weight: 1, arbitrary: fc.constantFrom(...foreign, ...odd) },
 );
+const anyKey = fc.constantFrom(...rotatedKeys);
 /** A value as it came, as a token of some key, as a number, or within other text. */
 const value: fc.Arbitrary<unknown> = fc
-  .tuple(
-    written,
-    fc.constantFrom('as it is', 'token', 'number', 'fraction', 'text', 'pieces'),
-    fc.constantFrom(...rotatedKeys),
-  )
+  .tuple(written, fc.constantFrom('as it is', 'token', 'number', 'fraction', 'text', 'pieces'), anyKey)
   .map(([text, how, key]) => {
     const number = Number(text.replaceAll(/\D/g, ''));
     if (how === 'token') return key.tokensOf(text)[0];
@@ -119,15 +110,11 @@ const utterances = fc.array(fc.tuple(fc.constantFrom('in', 'out'), written, fc.n
   said.flatMap(([from, text, parts]) => {
     const words = `alors ${text} voilà`.split(' ');
     const cut = parts === 0 ? words.length : Math.ceil(words.length / 2);
-    return [words.slice(0, cut), words.slice(cut)]
-      .filter((part) => part.length > 0)
-      .map((part) => ({
-        from,
-        content: part.join(' '),
-        ...(parts === 2
-          ? {}
-          : { words: part.map((one, at) => ({ value: one, start: at + 0.611223344, length: 1, score: 0.655443322 })) }),
-      }));
+    const timed = (value: string, at: number) => ({ value, start: at + 0.611223344, length: 1, score: 0.655443322 });
+    const utteranceOf = (part: string[]) => ({
+      ...{ from, content: part.join(' '), ...(parts === 2 ? {} : { words: part.map(timed) }) },
+    });
+    return [words.slice(0, cut), words.slice(cut)].filter((part) => part.length > 0).map(utteranceOf);
   }),
 );
 

@@ -91,21 +91,14 @@ test('a value that is disguised is found where it stands in the text as it came'
   expect(found('le ０６\u200b ３９−98 12 34 … oui')).toEqual(['０６\u200b ３９−98 12 34']);
 });
 
+const waits = 'in|attendez mon stylo ne marche plus';
+const writes = 'in|ne quittez pas je prends de quoi écrire';
+
 test.each([
   [['votre numéro de sécu sans la clé ?', 'in|2 90 06 75 116 005'], 'nir 2900675116005'],
   [['jean point dupont', 'in|oui', 'arobase gmail point com'], 'email jean.dupont@gmail.com'],
-  [
-    ['jean point dupont alors', 'in|attendez mon stylo ne marche plus', 'arobase gmail point com'],
-    'email jean.dupont@gmail.com',
-  ],
-  [
-    [
-      'le zéro six trente-neuf',
-      'in|ne quittez pas je prends de quoi écrire',
-      'quatre-vingt-dix-huit douze trente-quatre',
-    ],
-    'phone +33639981234',
-  ],
+  [['jean point dupont alors', waits, 'arobase gmail point com'], 'email jean.dupont@gmail.com'],
+  [['le zéro six trente-neuf', writes, 'quatre-vingt-dix-huit douze trente-quatre'], 'phone +33639981234'],
   [['in|donc le 06 39', 'oui 98 12 34'], 'phone +33639981234'],
   [['le cryptogramme 142', 'une taille 40 ou 44', 'le meuble fait 218 x 156 x 130'], 'cvv 142'],
 ])('over utterances: %j → %s', (lines, value) => {
@@ -131,11 +124,8 @@ test('nothing is found in tokens and in what replaces values', () => {
 });
 
 test('any text: findings lie within it, and do not overlap', async () => {
-  const words = fc.constantFrom(
-    ...'zéro six vingt quatre quatre-vingt-dix cent 06 12 34 FR76 at dot @ oui née le 1985 mars + double . -'.split(
-      ' ',
-    ),
-  );
+  const said = 'zéro six vingt quatre quatre-vingt-dix cent 06 12 34 FR76 at dot @ oui née le 1985 mars + double . -';
+  const words = fc.constantFrom(...said.split(' '));
   const text = fc.oneof(
     fc.array(words, { maxLength: 30 }).map((list) => list.join(' ')),
     fc.string({ unit: 'grapheme' }),
@@ -162,20 +152,16 @@ const spend = (...lines: readonly string[]): number => {
   return budget.spent / (lines.join('').length / 1_000);
 };
 
+const hostile = Array.from({ length: 100 }, () => ambiguous).join(' ');
+
 test('work: an utterance that takes too many steps is replaced as a whole, and leaves its neighbours', () => {
-  const text = Array.from({ length: 100 }, () => ambiguous).join(' ');
-  const findings = detect(say('le 06 39 98 12 34', 'merci', 'merci', 'merci', 'merci', text), options);
-  const expected = [
-    ['phone', 0],
-    ['unread', 5],
-  ];
-  expect(findings.map(({ detector, spans }) => [detector, spans[0]?.utterance])).toEqual(expected);
-  expect(findings[1]?.spans).toEqual([{ utterance: 5, start: 0, end: text.length }]);
+  const findings = detect(say('le 06 39 98 12 34', 'merci', 'merci', 'merci', 'merci', hostile), options);
+  const unread = { detector: 'unread', spans: [{ utterance: 5, start: 0, end: hostile.length }] };
+  expect(findings).toMatchObject([{ detector: 'phone', spans: [{ utterance: 0 }] }, unread]);
 });
 
 test('work: halves of a number beside such an utterance go with it', () => {
-  const text = Array.from({ length: 100 }, () => ambiguous).join(' ');
-  const lines = ['le 06 39 98', `12 34 ${text} zéro six trente-neuf`, 'in|oui', 'quatre-vingt-dix-huit douze merci'];
+  const lines = ['le 06 39 98', `12 34 ${hostile} zéro six trente-neuf`, 'in|oui', 'quatre-vingt-dix-huit douze merci'];
   const spoken = say(...lines);
   const spans = detect(spoken, options).flatMap((finding) => finding.spans);
   const covered = spans.map(({ utterance, start, end }) => spoken[utterance]?.text.slice(start, end));
@@ -183,11 +169,8 @@ test('work: halves of a number beside such an utterance go with it', () => {
 });
 
 test('work: any text takes so many steps a kilobyte at most', async () => {
-  const word = fc.constantFrom(
-    ...'neuf cent quatre vingt dix mille soixante trois zéro six double oh 06 00 33 1 2 FR A cvv née at point gmail.com @ et oui secu'.split(
-      ' ',
-    ),
-  );
+  const said = 'neuf cent quatre vingt dix mille soixante trois zéro six double oh 06 00 33 1 2 FR A cvv née at point';
+  const word = fc.constantFrom(...`${said} gmail.com @ et oui secu`.split(' '));
   const phrase = fc.array(word, { minLength: 1, maxLength: 12 }).map((list) => list.join(' '));
   await forAll([phrase, fc.integer({ min: 1, max: 3 })], { numRuns: 150 }, (text, lines) => {
     const repeated = Array.from({ length: Math.ceil(1_000 / text.length) }, () => text).join(' ');

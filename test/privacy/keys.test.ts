@@ -14,12 +14,8 @@ const [before, after, later] = rotatedKeys;
 
 const numbers = ['33639981234', '33639981235'];
 const body = Buffer.from(`{"unique_id":"call-1","in":{"data":"${numbers[0]}"}}`);
-const observationOf = (bytes: Buffer): Observation => ({
-  callId: 'call-1',
-  source: 'webhook',
-  observedAt: 0,
-  fields: JSON.parse(bytes.toString()),
-});
+const delivered = { callId: 'c', source: 'webhook', observedAt: 1 } as const;
+const observationOf = (bytes: Buffer): Observation => ({ ...delivered, fields: JSON.parse(bytes.toString()) });
 const tokenOf = ({ tokensOf }: typeof before, number = ''): string => tokensOf(number)[0];
 test('of what a sender puts there, only pairs of tokens of configured keys are taken', () => {
   const [one, two] = [tokenOf(before, numbers[0]), tokenOf(after, numbers[1])];
@@ -48,17 +44,11 @@ test('a delivery that is repeated under a new key has the hash that it had', () 
 });
 
 test('a key has one name', () => {
-  const issues = ['k1', 'k2'].map(
-    (id) =>
-      privacyConfigSchema.safeParse({
-        key_id: 'k2',
-        former_keys: [
-          { id: 'k1', file: 'a' },
-          { id, file: 'b' },
-        ],
-      }).error?.issues[0]?.message,
-  );
-  expect(issues).toEqual(Array(2).fill('names a key twice, or the present one'));
+  const former = { id: 'k1', file: 'a' };
+  for (const id of ['k1', 'k2']) {
+    const { error } = privacyConfigSchema.safeParse({ key_id: 'k2', former_keys: [former, { ...former, id }] });
+    expect(error?.issues[0]?.message).toBe('names a key twice, or the present one');
+  }
 });
 
 /**
@@ -68,16 +58,11 @@ const open = (settings: object) => openPrivacy({ profile: 'pseudonymous', ...set
 const older = open({ disabled_detectors: ['email'] });
 const newer = open({});
 
-const twins = Array.from({ length: 20 }, (_, index) =>
-  ['a', 'b'].map(
-    (name): Observation => ({
-      callId: 'c',
-      source: 'poll',
-      observedAt: 1,
-      fields: { unique_id: 'c', visit: { who: name, mail: `${name}${index}@example.fr` } },
-    }),
-  ),
-);
+const polled = (who: string, index: number): Observation => {
+  const fields = { unique_id: 'c', visit: { who, mail: `${who}${index}@example.fr` } };
+  return { callId: 'c', source: 'poll', observedAt: 1, fields };
+};
+const twins = Array.from({ length: 20 }, (_, index) => [polled('a', index), polled('b', index)] as const);
 
 /** As a worker folds it: what is stored comes under its own rules first. */
 const foldUnder = (row: LedgerRow, observation: Observation, { sanitize, version }: Privacy): LedgerRow => {
@@ -90,44 +75,35 @@ const winnerOf = (first: Observation, under: Privacy, second: Observation, later
 };
 
 test('polled: older and newer workers choose alike, in any order', () => {
-  const winners = twins.map((pair) => {
-    const [a, b] = pair as [Observation, Observation];
-    const chosen = [
-      winnerOf(a, older, b, older),
-      winnerOf(b, newer, a, newer),
+  const winners = twins.map(([a, b]) => {
+    const among = [winnerOf(a, older, b, older), winnerOf(b, newer, a, newer)];
+    const chosen = new Set([
+      ...among,
       winnerOf(a, older, b, newer),
       winnerOf(b, newer, a, older),
       winnerOf(b, older, a, newer),
-    ];
-    expect(new Set(chosen).size).toBe(1);
-    return chosen[0];
+    ]);
+    expect(chosen.size).toBe(1);
+    return [...chosen][0];
   });
   expect(new Set(winners).size).toBe(2);
 });
 
 test('delivered: the hash of the raw bytes decides, however the body was admitted', () => {
   for (const pair of twins) {
-    const raw = pair.map((one) => Buffer.from(JSON.stringify(one.fields)));
-    const deliver = (rules: Privacy): [Observation, Observation] =>
-      raw.map((bytes): Observation => {
-        const { body, bodyHash } = rules.admit(bytes);
-        return {
-          callId: 'c',
-          source: 'webhook',
-          observedAt: 1,
-          fields: JSON.parse(body.toString()),
-          rawHash: bodyHash,
-        };
-      }) as [Observation, Observation];
-    const [[a, b], [c, d]] = [deliver(older), deliver(newer)];
+    const deliver = ({ fields }: Observation, rules: Privacy): Observation => {
+      const { body, bodyHash } = rules.admit(Buffer.from(JSON.stringify(fields)));
+      return { ...observationOf(body), rawHash: bodyHash };
+    };
+    const [a, b] = [deliver(pair[0], older), deliver(pair[1], older)];
+    const [c, d] = [deliver(pair[0], newer), deliver(pair[1], newer)];
     const chosen = [winnerOf(a, older, b, older), winnerOf(c, newer, d, newer), winnerOf(b, newer, c, newer)];
     expect(new Set(chosen).size).toBe(1);
   }
 });
 
 test('of a value without rules no hash stays once rules have acted on it', () => {
-  const [raw] = twins[0] as [Observation];
-  const before = fold(emptyRow('c'), prepareObservation(raw));
+  const before = fold(emptyRow('c'), prepareObservation(polled('a', 0)));
   const after = foldRules(before, newer.sanitize, newer.version);
   expect(after.versions.visit?.[2].slice(0, 8)).not.toBe(before.versions.visit?.[2].slice(0, 8));
 });
