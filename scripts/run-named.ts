@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- NAME [options]` and `npm run campaign -- NAME [CASE …]`: each file of bench/ and each test file of
  * test/campaigns is one name. The first comment of its file describes it and, after "About", gives its duration. The cases
- * of a campaign are its outermost `describe` blocks; without a case, all of them run.
+ * of a campaign are its outermost `describe` blocks, and tests whose titles begin with `CASE: `; without a case, all run.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,7 +33,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     ending: '.test.ts',
     command: (name, cases) => ({
       program: join(root, 'node_modules/.bin/vitest'),
-      args: ['run', `test/campaigns/${name}.test.ts`, ...(cases.length > 0 ? ['-t', `^(${cases.join('|')}) `] : [])],
+      args: ['run', `test/campaigns/${name}.test.ts`, ...(cases.length > 0 ? ['-t', `^(${cases.join('|')})[: ]`] : [])],
       env: { CALLSYNC_CAMPAIGNS: '1' },
     }),
   },
@@ -53,7 +53,8 @@ const listEntries = async ({ folder, ending }: Kind): Promise<readonly Entry[]> 
       const text = await readFile(join(root, folder, file), 'utf8');
       const comment = /^\/\*\*([\s\S]*?)\*\//.exec(text)?.[1] ?? '';
       const words = comment.replaceAll(/\s*\n \*\s*/g, ' ').trim();
-      const cases = [...text.matchAll(/^describe\('([^']+)'/gm)].map((match) => match[1] ?? '');
+      const found = text.matchAll(/^(?:describe\('([^']+)'|test(?:\.\w+\(.*\))?\(\s*['`]([\w-]+): )/gm);
+      const cases = [...new Set(Array.from(found, ([, group, test]) => group ?? test ?? ''))];
       const does = /^(.*?\.)(\s|$)/.exec(words)?.[1] ?? '';
       return { name: basename(file, ending), does, takes: /About ([^.,;]+)/.exec(words)?.[1] ?? '', cases };
     }),

@@ -7,7 +7,7 @@
 import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
@@ -109,69 +109,66 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-describe('rules', () => {
-  test('are accepted by promtool, with their real durations', () => {
-    expect(promtool(['check', 'rules', `${monitoring}callsync.rules.yaml`])).toMatchObject({ code: 0 });
-    expect(promtool(['test', 'rules', `${monitoring}callsync.rules.test.yaml`])).toMatchObject({ code: 0 });
-  });
+test('rules: are accepted by promtool, with their real durations', () => {
+  expect(promtool(['check', 'rules', `${monitoring}callsync.rules.yaml`])).toMatchObject({ code: 0 });
+  expect(promtool(['test', 'rules', `${monitoring}callsync.rules.test.yaml`])).toMatchObject({ code: 0 });
 });
 
-describe('dashboard', () => {
-  test('every query returns data', async () => {
-    const { panels } = JSON.parse(await readFile(`${monitoring}grafana-callsync.json`, 'utf8')) as {
-      panels: { targets: { expr: string }[] }[];
-    };
-    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
-    // Series that begin with the first delivery that is not taken.
-    for (const body of ['{}', Buffer.alloc(17 * 2 ** 20)])
-      await sendWebhook({ url: site.webhook, body, secret: 'wrong', retry: false });
-    let empty = queries;
-    await expect
-      .poll(async () => {
-        const found = await Promise.all(empty.map(query));
-        empty = empty.filter((_, index) => found[index]?.length === 0);
-        return empty;
-      })
-      .toEqual([]);
-    console.log(`${queries.length} queries of the dashboard return data`);
-  });
+test('dashboard: every query returns data', async () => {
+  const { panels } = JSON.parse(await readFile(`${monitoring}grafana-callsync.json`, 'utf8')) as {
+    panels: { targets: { expr: string }[] }[];
+  };
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  // Series that begin with the first delivery that is not taken.
+  for (const body of ['{}', Buffer.alloc(17 * 2 ** 20)])
+    await sendWebhook({ url: site.webhook, body, secret: 'wrong', retry: false });
+  let empty = queries;
+  await expect
+    .poll(async () => {
+      const found = await Promise.all(empty.map(query));
+      empty = empty.filter((_, index) => found[index]?.length === 0);
+      return empty;
+    })
+    .toEqual([]);
+  console.log(`${queries.length} queries of the dashboard return data`);
 });
 
-describe('outages', () => {
-  const outages: readonly [what: string, alert: string, cause: () => Promise<() => unknown>][] = [
-    [
-      'the list',
-      'CallsyncStale',
-      async () => {
-        site.gate.shut();
-        return () => site.gate.open();
-      },
-    ],
-    ['the store', 'CallsyncSpooling', () => awayDatabase(site)],
-    ['a warehouse', 'CallsyncLoadStalled', () => lockTable(site, 'calls.calls')],
-    ['the merge of the inbox', 'CallsyncInboxStalled', () => lockTable(site, 'callsync.ledger')],
-    [
-      'the sender of webhooks',
-      'CallsyncWebhookSilent',
-      async () => {
-        await site.control.stopWebhooks(true);
-        return () => site.control.startWebhooks();
-      },
-    ],
-    [
-      'the worker',
-      'CallsyncWorkerGone',
-      async () => {
-        await endProcess(site.process(), 'SIGKILL');
-        return async () => {
-          await site.start();
-          await scrapeSite();
-        };
-      },
-    ],
-  ];
+const outages: readonly [what: string, alert: string, cause: () => Promise<() => unknown>][] = [
+  [
+    'the list',
+    'CallsyncStale',
+    async () => {
+      site.gate.shut();
+      return () => site.gate.open();
+    },
+  ],
+  ['the store', 'CallsyncSpooling', () => awayDatabase(site)],
+  ['a warehouse', 'CallsyncLoadStalled', () => lockTable(site, 'calls.calls')],
+  ['the merge of the inbox', 'CallsyncInboxStalled', () => lockTable(site, 'callsync.ledger')],
+  [
+    'the sender of webhooks',
+    'CallsyncWebhookSilent',
+    async () => {
+      await site.control.stopWebhooks(true);
+      return () => site.control.startWebhooks();
+    },
+  ],
+  [
+    'the worker',
+    'CallsyncWorkerGone',
+    async () => {
+      await endProcess(site.process(), 'SIGKILL');
+      return async () => {
+        await site.start();
+        await scrapeSite();
+      };
+    },
+  ],
+];
 
-  test.each(outages)('%s is away: %s fires, reaches the webhook, and is resolved', async (what, alert, cause) => {
+test.each(outages)(
+  'outages: %s is away: %s fires, reaches the webhook, and is resolved',
+  async (what, alert, cause) => {
     await until('no alert fires', async () => (await query('ALERTS{alertstate="firing"}')).length === 0);
     told.length = 0;
     const begun = performance.now();
@@ -182,5 +179,5 @@ describe('outages', () => {
     await until(`resolved ${alert}`, async () => told.includes(`resolved ${alert}`));
     const seconds = [fired - begun, performance.now() - fired].map((ms) => (ms / 1000).toFixed(1));
     console.log(`${what}: ${alert} was told after ${seconds[0]} s, and resolved ${seconds[1]} s after the end`);
-  });
-});
+  },
+);

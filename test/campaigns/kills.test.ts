@@ -18,41 +18,29 @@ import { describeKills } from '../webhook/kill-cases.ts';
  * Workers, receiver and PostgreSQL are killed (SIGKILL) at random moments under live webhooks. The server is away for a
  * minute. No answered delivery is lost, without a reconcile. About 6 minutes; CALLSYNC_SEED for other moments.
  */
-describe('processes', () => {
-  const programs = findInstalledPostgres();
+const programs = findInstalledPostgres();
 
-  const kills: readonly Kill[] = [
-    'worker killed',
-    'receiver killed',
-    'server killed',
-    'receiver killed',
-    'server away',
-    'worker killed',
-    'server killed',
-    'receiver killed',
-  ];
+const first = ['worker killed', 'receiver killed', 'server killed', 'receiver killed', 'server away'] as const;
+const incidents: readonly Kill[] = [...first, 'worker killed', 'server killed', 'receiver killed'];
 
-  test.skipIf(programs === undefined)('nothing is lost, stale or back, whatever is killed', async () => {
-    const seed = Number(process.env.CALLSYNC_SEED ?? 1);
-    const figures = await restoreUnderLoad({ incidents: kills, seed, ...(programs && { programs }) });
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    expect(figures).toMatchObject({ answeredLost: 0, erasedBack: 0, auditOverwritten: 0, epochs: 1, wrong: [] });
-    // A call that came without a receiver is stale until it is read again.
-    for (const report of Object.values(figures.beforeReconcile))
-      expect(report).toMatchObject({ lost: 0, mismatched: 0, duplicated: 0 });
-  });
+test.skipIf(programs === undefined)('processes: nothing is lost, stale or back, whatever is killed', async () => {
+  const seed = Number(process.env.CALLSYNC_SEED ?? 1);
+  const figures = await restoreUnderLoad({ incidents, seed, ...(programs && { programs }) });
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(figures).toMatchObject({ answeredLost: 0, erasedBack: 0, auditOverwritten: 0, epochs: 1, wrong: [] });
+  // A call that came without a receiver is stale until it is read again.
+  for (const report of Object.values(figures.beforeReconcile))
+    expect(report).toMatchObject({ lost: 0, mismatched: 0, duplicated: 0 });
 });
 
 /** Ten kills of the Temporal server during a backfill. About 3 minutes. */
 
-describe('temporal', () => {
-  test('a backfill outlives a Temporal server that is killed ten times', async () => {
-    const figures = await killTemporalDuringBackfill(10, 3_500);
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    expect(figures.runningAtLastRestart).toBe(true);
-    expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
-    expect(figures.secondsAfterLastRestart).toBeLessThan(30 + figures.secondsUndisturbed);
-  });
+test('temporal: a backfill outlives a Temporal server that is killed ten times', async () => {
+  const figures = await killTemporalDuringBackfill(10, 3_500);
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(figures.runningAtLastRestart).toBe(true);
+  expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
+  expect(figures.secondsAfterLastRestart).toBeLessThan(30 + figures.secondsUndisturbed);
 });
 
 /** 100 kills of the receiver under load. About 5 minutes. */

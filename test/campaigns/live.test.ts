@@ -12,13 +12,11 @@ import { describeOpenTransaction } from '../warehouse/postgres/open-transaction-
  * minutes; CALLSYNC_SECONDS=60 for less.
  */
 
-describe('list-away', () => {
-  test('95 of 100 deliveries are visible within 2 seconds', async () => {
-    const figures = await listAway(Number(process.env.CALLSYNC_SECONDS ?? 300) * 1000);
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    expect(figures.rereadsWaiting).toBe(1);
-    expect(figures.p95Seconds).toBeLessThanOrEqual(2);
-  });
+test('list-away: 95 of 100 deliveries are visible within 2 seconds', async () => {
+  const figures = await listAway(Number(process.env.CALLSYNC_SECONDS ?? 300) * 1000);
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(figures.rereadsWaiting).toBe(1);
+  expect(figures.p95Seconds).toBeLessThanOrEqual(2);
 });
 
 /**
@@ -26,13 +24,11 @@ describe('list-away', () => {
  * seconds. About 10 minutes; CALLSYNC_SECONDS=120 for less.
  */
 
-describe('beside-backfill', () => {
-  test('95 of 100 calls are visible within 10 seconds after they are listed', async () => {
-    const figures = await liveBesideBackfill(Number(process.env.CALLSYNC_SECONDS ?? 600) * 1000);
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    expect(figures.backfillRunning).toBe(true);
-    expect(figures.p95Seconds).toBeLessThanOrEqual(10);
-  });
+test('beside-backfill: 95 of 100 calls are visible within 10 seconds after they are listed', async () => {
+  const figures = await liveBesideBackfill(Number(process.env.CALLSYNC_SECONDS ?? 600) * 1000);
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(figures.backfillRunning).toBe(true);
+  expect(figures.p95Seconds).toBeLessThanOrEqual(10);
 });
 
 /** An analyst's transaction holds `words` for 5 minutes while 3 workers start and loads go on. About 5 minutes. */
@@ -43,17 +39,15 @@ describe('open-transaction', () => describeOpenTransaction({ seconds: 300 }));
  * killed, a reconcile. About 2 minutes.
  */
 
-describe('pgbouncer', () => {
-  test('behind PgBouncer in session mode nothing is lost, stale or twice', async () => {
-    await installDebian({ pgbouncer });
-    const database = await createBouncedDatabase();
-    onTestFinished(() => database.close());
-    const databaseUrl = await database.open('session');
-    const incidents = ['worker killed', 'receiver killed'] as const;
-    const figures = await restoreUnderLoad({ incidents, seed: 1, databaseUrl, isSmall: true });
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    expect(figures).toMatchObject({ erasedBack: 0, auditOverwritten: 0, wrong: [] });
-    for (const report of Object.values(figures.afterReconcile))
-      expect(report).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
-  });
+test('pgbouncer: behind PgBouncer in session mode nothing is lost, stale or twice', async () => {
+  await installDebian({ pgbouncer });
+  const database = await createBouncedDatabase();
+  onTestFinished(() => database.close());
+  const databaseUrl = await database.open('session');
+  const incidents = ['worker killed', 'receiver killed'] as const;
+  const figures = await restoreUnderLoad({ incidents, seed: 1, databaseUrl, isSmall: true });
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(figures).toMatchObject({ erasedBack: 0, auditOverwritten: 0, wrong: [] });
+  for (const report of Object.values(figures.afterReconcile))
+    expect(report).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
 });

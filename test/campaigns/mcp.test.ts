@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { type FilledPostgres, fillPostgres, readChangedCalls } from '../marts/two-warehouses.ts';
@@ -17,30 +17,28 @@ const suite = '@modelcontextprotocol/conformance@0.1.13';
 /** The other scenarios need tools, prompts and resources that only the suite's own server has. */
 const scenarios = ['server-initialize', 'ping', 'tools-list', 'resources-list', 'dns-rebinding-protection'];
 
-describe('conformance', () => {
-  let here: FilledPostgres;
-  let folder: CliFolder;
-  let url = '';
-  let server: Running;
-  beforeAll(async () => {
-    [here, folder] = await Promise.all([readChangedCalls(changeCall).then(fillPostgres), openCliFolder()]);
-    await here.postgres.applyMarts(analytics);
-    await (await openStore({ url: here.postgresUrl })).close();
-    await folder.configure({ ...withoutService(here.postgresUrl), analytics });
-    server = startProgram(['mcp', '--config', `${folder.path}/callsync.yaml`, '--http', '0'], { cwd: folder.path });
-    await until('it listens', () => server.stderr().includes('/mcp'));
-    url = /http:\S+\/mcp/.exec(server.stderr())?.[0] ?? '';
-  });
-  afterAll(async () => {
-    server?.child.kill('SIGKILL');
-    await folder?.remove();
-    await here?.close();
-  });
+let here: FilledPostgres;
+let folder: CliFolder;
+let url = '';
+let server: Running;
+beforeAll(async () => {
+  [here, folder] = await Promise.all([readChangedCalls(changeCall).then(fillPostgres), openCliFolder()]);
+  await here.postgres.applyMarts(analytics);
+  await (await openStore({ url: here.postgresUrl })).close();
+  await folder.configure({ ...withoutService(here.postgresUrl), analytics });
+  server = startProgram(['mcp', '--config', `${folder.path}/callsync.yaml`, '--http', '0'], { cwd: folder.path });
+  await until('it listens', () => server.stderr().includes('/mcp'));
+  url = /http:\S+\/mcp/.exec(server.stderr())?.[0] ?? '';
+});
+afterAll(async () => {
+  server?.child.kill('SIGKILL');
+  await folder?.remove();
+  await here?.close();
+});
 
-  test.each(scenarios)('%s', async (scenario) => {
-    const args = ['--yes', suite, 'server', '--url', url, '--scenario', scenario];
-    const { stdout } = await promisify(execFile)('npx', args, { cwd: folder.path, timeout: 120_000 });
-    console.log(stdout.trim().split('\n').slice(-4).join('\n'));
-    expect(stdout).toMatch(/Passed: ([1-9]\d*)\/\1, 0 failed/);
-  });
+test.each(scenarios)('%s', async (scenario) => {
+  const args = ['--yes', suite, 'server', '--url', url, '--scenario', scenario];
+  const { stdout } = await promisify(execFile)('npx', args, { cwd: folder.path, timeout: 120_000 });
+  console.log(stdout.trim().split('\n').slice(-4).join('\n'));
+  expect(stdout).toMatch(/Passed: ([1-9]\d*)\/\1, 0 failed/);
 });

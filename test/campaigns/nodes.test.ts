@@ -5,7 +5,7 @@
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { cleanEnvironment, installNode, root, run, supportedNodes } from '../support/tools.ts';
 
 /** Runs a line of shell whose `node`, and that of its children, is this one. */
@@ -14,32 +14,26 @@ const runOn = async (major: number, line: string): Promise<string> => {
   return await run(line, { env: { ...cleanEnvironment, PATH, NO_COLOR: '1' } });
 };
 
-describe('fast', () => {
-  test.each(supportedNodes)('tests that need no server pass on Node %i', async (major) => {
-    const said = await runOn(major, 'node node_modules/vitest/vitest.mjs run --project fast');
-    console.log(`Node ${major}:${/^ +Tests .*$/m.exec(said)?.[0]}`);
-    expect(said).toMatch(/^ +Tests +\d+ passed/m);
-  });
+test.each(supportedNodes)('fast: tests that need no server pass on Node %i', async (major) => {
+  const said = await runOn(major, 'node node_modules/vitest/vitest.mjs run --project fast');
+  console.log(`Node ${major}:${/^ +Tests .*$/m.exec(said)?.[0]}`);
+  expect(said).toMatch(/^ +Tests +\d+ passed/m);
 });
 
-describe('demo', () => {
-  test.each(supportedNodes)('ends with the truth intact on Node %i', async (major) => {
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-nodes-'));
-    await chmod(folder, 0o711);
-    const said = await runOn(major, `node dist/src/cli/main.js demo --exit --json --data-dir "${folder}"`);
-    const { truth, seconds } = JSON.parse(said.trim().split('\n').at(-1) ?? '');
-    console.log(`Node ${major}: ${JSON.stringify({ truth, seconds })}`);
-    expect(truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-    await rm(folder, { recursive: true });
-  });
+test.each(supportedNodes)('demo: ends with the truth intact on Node %i', async (major) => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-nodes-'));
+  await chmod(folder, 0o711);
+  const said = await runOn(major, `node dist/src/cli/main.js demo --exit --json --data-dir "${folder}"`);
+  const { truth, seconds } = JSON.parse(said.trim().split('\n').at(-1) ?? '');
+  console.log(`Node ${major}: ${JSON.stringify({ truth, seconds })}`);
+  expect(truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+  await rm(folder, { recursive: true });
 });
 
-describe('image', () => {
-  test('has the newest Node with long-term support', async () => {
-    const names = await Promise.all(supportedNodes.map((major) => runOn(major, 'node -p "process.release.lts"')));
-    const supported = supportedNodes.filter((_, index) => names[index]?.trim() !== 'undefined');
-    const dockerfile = await readFile(join(root, 'deploy/Dockerfile'), 'utf8');
-    const used = [...dockerfile.matchAll(/^FROM node:(\d+)-/gm)].map(([, major]) => Number(major));
-    expect([...new Set(used)]).toEqual([Math.max(...supported)]);
-  });
+test('image: has the newest Node with long-term support', async () => {
+  const names = await Promise.all(supportedNodes.map((major) => runOn(major, 'node -p "process.release.lts"')));
+  const supported = supportedNodes.filter((_, index) => names[index]?.trim() !== 'undefined');
+  const dockerfile = await readFile(join(root, 'deploy/Dockerfile'), 'utf8');
+  const used = [...dockerfile.matchAll(/^FROM node:(\d+)-/gm)].map(([, major]) => Number(major));
+  expect([...new Set(used)]).toEqual([Math.max(...supported)]);
 });

@@ -5,18 +5,16 @@
  * CALLSYNC_MINUTES=70 for less, CALLSYNC_SEED for other moments.
  */
 import { writeFile } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { flatShare, slopesOf, soak } from '../e2e/soak-cases.ts';
 
-describe('soak', () => {
-  const minutes = Number(process.env.CALLSYNC_MINUTES ?? 120);
-  test('after hours of faults nothing is wrong, and nothing grows', { timeout: (minutes + 30) * 60_000 }, async () => {
-    const seed = Number(process.env.CALLSYNC_SEED ?? 1);
-    const { samples, ...figures } = await soak(minutes, { seed, fault: 30, pause: 30, sample: 15, sync: 5 });
-    const slopes = slopesOf(samples);
-    await writeFile('soak.json', JSON.stringify(samples));
-    process.stdout.write(`${JSON.stringify({ ...figures, samples: samples.length, slopes }, null, 2)}\nsoak.json\n`);
-    expect(figures).toMatchObject({ ended: [], truth: { lost: 0, stale: 0, mismatched: 0, duplicated: 0 } });
-    expect(Object.entries(slopes).filter(([, slope]) => slope > flatShare)).toEqual([]);
-  });
+const minutes = Number(process.env.CALLSYNC_MINUTES ?? 120);
+test('after hours of faults nothing is wrong, and nothing grows', { timeout: (minutes + 30) * 60_000 }, async () => {
+  const seed = Number(process.env.CALLSYNC_SEED ?? 1);
+  const { samples, ...figures } = await soak(minutes, { seed, fault: 30, pause: 30, sample: 15, sync: 5 });
+  const slopes = slopesOf(samples);
+  await writeFile('soak.json', JSON.stringify(samples));
+  process.stdout.write(`${JSON.stringify({ ...figures, samples: samples.length, slopes }, null, 2)}\nsoak.json\n`);
+  expect(figures).toMatchObject({ ended: [], truth: { lost: 0, stale: 0, mismatched: 0, duplicated: 0 } });
+  expect(Object.entries(slopes).filter(([, slope]) => slope > flatShare)).toEqual([]);
 });

@@ -25,106 +25,104 @@ describe('restored', () => describeRestored({ calls: 20_000_000 }));
  * A backfill planned over 1,000,000 calls, 50,000 of them loaded by three worker processes that are killed at random.
  * About 4 minutes on 2 cores. In the suite, e2e/kill-temporal kills one worker.
  */
-describe('storm', () => {
-  const planned = 1_000_000;
-  const wanted = 50_000;
+const planned = 1_000_000;
+const wanted = 50_000;
 
-  test('loses nothing, doubles nothing, and stays small in Temporal', async () => {
-    const site = await install({
-      simulator: {
-        seed: 21,
-        calls: { count: planned, utterances: 1, words: 3, tags: 1, otherShare: 0 },
-        rateLimit: { requests: 0 },
+test('storm: loses nothing, doubles nothing, and stays small in Temporal', async () => {
+  const site = await install({
+    simulator: {
+      seed: 21,
+      calls: { count: planned, utterances: 1, words: 3, tags: 1, otherShare: 0 },
+      rateLimit: { requests: 0 },
+    },
+    source: {
+      limits: { requests: 1_000, per_s: 1 },
+      list: {
+        preset: 'activate',
+        pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 100 },
       },
-      source: {
-        limits: { requests: 1_000, per_s: 1 },
-        list: {
-          preset: 'activate',
-          pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 100 },
-        },
-      },
-    });
-    const workers: ChildProcess[] = [];
-    let killing = true;
-    let kills = 0;
-    onTestFinished(async () => {
-      killing = false;
-      await site.dispose();
-    });
-    for (let n = 0; n < 3; n += 1) workers.push(await site.startWorker());
-    const { workflowId } = await site.backfill('storm', { concurrency: 6 });
-    const handle = site.client.workflow.getHandle(workflowId);
-    const storm = (async () => {
-      while (killing) {
-        await delay(4_000 + Math.random() * 4_000);
-        const victim = Math.floor(Math.random() * workers.length);
-        await endProcess(workers[victim] as ChildProcess, 'SIGKILL');
-        kills += 1;
-        workers[victim] = await site.startWorker();
-      }
-    })();
-    const count = async (of: string): Promise<number> =>
-      (await site.store.pool.query<{ n: number }>(`SELECT count(*) AS n FROM ${of}`)).rows[0]?.n ?? 0;
-    const loaded = () => count('calls.calls');
-    await until('50,000 calls are loaded', async () => (await loaded()) >= wanted, 1_200_000);
-    await handle.executeUpdate(pauseUpdate);
-    killing = false;
-    await storm;
-    const progress = await handle.query(progressQuery);
-    expect(progress.expected).toBeGreaterThan(planned * 0.98);
-    // Paused: what is under way finishes, then nothing is pending but what a killed worker left to the sweep.
-    const queues = { workflows: site.prefix, read: `${site.prefix}-read`, load: `${site.prefix}-load` };
-    await until('running parts have ended', async () => (await handle.describe()).raw.pendingActivities?.length === 0);
-    // Their loads would be left to them for two minutes; nobody is left here who could still make one.
-    await site.store.pool.query(`UPDATE loads SET alive_at = alive_at - interval '1 hour' WHERE state = 'planned'`);
-    await site.client.workflow.execute('loadWarehouse', {
-      workflowId: `${site.prefix}/settle`,
-      taskQueue: queues.workflows,
-      args: [{ queues, warehouse: 'postgres', origin: 'pending' }],
-    });
-    expect(await count('warehouse_calls WHERE pending')).toBe(0);
-
-    const calls = await loaded();
-    const { rows: read } = await site.store.pool.query<{ from: number; to: number }>(
-      `SELECT (extract(epoch FROM window_from) * 1000)::bigint AS from, (extract(epoch FROM window_to) * 1000)::bigint AS to
-         FROM windows WHERE axis = 'qualified'`,
-    );
-    const inRead = (at: number): boolean => read.some((window) => at >= window.from && at < window.to);
-    const ids = new Set<string>();
-    for await (const { call_id: callId } of site.warehouse.rowsOf('calls')) {
-      expect(ids.has(callId as string)).toBe(false);
-      ids.add(callId as string);
-    }
-    let lost = 0;
-    let expected = 0;
-    for await (const entry of site.control.truth({ light: true })) {
-      if (!entry.visibleInList || !inRead(Date.parse(entry.qualified))) continue;
-      expected += 1;
-      if (!ids.has(entry.callId)) lost += 1;
-    }
-    const histories = await measureHistories(site.client, site.prefix);
-    const actions = histories.reduce((sum, one) => sum + one.actions, 0);
-    process.stdout.write(
-      `${JSON.stringify({
-        planned: progress.expected,
-        loaded: calls,
-        expected,
-        lost,
-        duplicated: calls - ids.size,
-        kills,
-        longest_history_events: Math.max(...histories.map((one) => one.events)),
-        longest_history_bytes: Math.max(...histories.map((one) => one.bytes)),
-        actions_per_1000_calls: Number((actions / (calls / 1000)).toFixed(2)),
-      })}\n`,
-    );
-    expect(lost).toBe(0);
-    expect(expected).toBeGreaterThan(wanted * 0.9);
-    expect(kills).toBeGreaterThan(3);
-    expect(Math.max(...histories.map((one) => one.events))).toBeLessThan(5_000);
-    expect(Math.max(...histories.map((one) => one.bytes))).toBeLessThan(2_000_000);
-    expect(actions / (calls / 1000)).toBeLessThanOrEqual(5);
-    await handle.terminate('measured');
+    },
   });
+  const workers: ChildProcess[] = [];
+  let killing = true;
+  let kills = 0;
+  onTestFinished(async () => {
+    killing = false;
+    await site.dispose();
+  });
+  for (let n = 0; n < 3; n += 1) workers.push(await site.startWorker());
+  const { workflowId } = await site.backfill('storm', { concurrency: 6 });
+  const handle = site.client.workflow.getHandle(workflowId);
+  const storm = (async () => {
+    while (killing) {
+      await delay(4_000 + Math.random() * 4_000);
+      const victim = Math.floor(Math.random() * workers.length);
+      await endProcess(workers[victim] as ChildProcess, 'SIGKILL');
+      kills += 1;
+      workers[victim] = await site.startWorker();
+    }
+  })();
+  const count = async (of: string): Promise<number> =>
+    (await site.store.pool.query<{ n: number }>(`SELECT count(*) AS n FROM ${of}`)).rows[0]?.n ?? 0;
+  const loaded = () => count('calls.calls');
+  await until('50,000 calls are loaded', async () => (await loaded()) >= wanted, 1_200_000);
+  await handle.executeUpdate(pauseUpdate);
+  killing = false;
+  await storm;
+  const progress = await handle.query(progressQuery);
+  expect(progress.expected).toBeGreaterThan(planned * 0.98);
+  // Paused: what is under way finishes, then nothing is pending but what a killed worker left to the sweep.
+  const queues = { workflows: site.prefix, read: `${site.prefix}-read`, load: `${site.prefix}-load` };
+  await until('running parts have ended', async () => (await handle.describe()).raw.pendingActivities?.length === 0);
+  // Their loads would be left to them for two minutes; nobody is left here who could still make one.
+  await site.store.pool.query(`UPDATE loads SET alive_at = alive_at - interval '1 hour' WHERE state = 'planned'`);
+  await site.client.workflow.execute('loadWarehouse', {
+    workflowId: `${site.prefix}/settle`,
+    taskQueue: queues.workflows,
+    args: [{ queues, warehouse: 'postgres', origin: 'pending' }],
+  });
+  expect(await count('warehouse_calls WHERE pending')).toBe(0);
+
+  const calls = await loaded();
+  const { rows: read } = await site.store.pool.query<{ from: number; to: number }>(
+    `SELECT (extract(epoch FROM window_from) * 1000)::bigint AS from, (extract(epoch FROM window_to) * 1000)::bigint AS to
+       FROM windows WHERE axis = 'qualified'`,
+  );
+  const inRead = (at: number): boolean => read.some((window) => at >= window.from && at < window.to);
+  const ids = new Set<string>();
+  for await (const { call_id: callId } of site.warehouse.rowsOf('calls')) {
+    expect(ids.has(callId as string)).toBe(false);
+    ids.add(callId as string);
+  }
+  let lost = 0;
+  let expected = 0;
+  for await (const entry of site.control.truth({ light: true })) {
+    if (!entry.visibleInList || !inRead(Date.parse(entry.qualified))) continue;
+    expected += 1;
+    if (!ids.has(entry.callId)) lost += 1;
+  }
+  const histories = await measureHistories(site.client, site.prefix);
+  const actions = histories.reduce((sum, one) => sum + one.actions, 0);
+  process.stdout.write(
+    `${JSON.stringify({
+      planned: progress.expected,
+      loaded: calls,
+      expected,
+      lost,
+      duplicated: calls - ids.size,
+      kills,
+      longest_history_events: Math.max(...histories.map((one) => one.events)),
+      longest_history_bytes: Math.max(...histories.map((one) => one.bytes)),
+      actions_per_1000_calls: Number((actions / (calls / 1000)).toFixed(2)),
+    })}\n`,
+  );
+  expect(lost).toBe(0);
+  expect(expected).toBeGreaterThan(wanted * 0.9);
+  expect(kills).toBeGreaterThan(3);
+  expect(Math.max(...histories.map((one) => one.events))).toBeLessThan(5_000);
+  expect(Math.max(...histories.map((one) => one.bytes))).toBeLessThan(2_000_000);
+  expect(actions / (calls / 1000)).toBeLessThanOrEqual(5);
+  await handle.terminate('measured');
 });
 
 /**

@@ -1,6 +1,6 @@
 /** Rows that others alter in the warehouses. About 5 minutes in all, each case as it says. */
 
-import { describe, test } from 'vitest';
+import { test } from 'vitest';
 import { findTampering } from '../pipeline/reconcile/tamper-cases.ts';
 
 /**
@@ -8,8 +8,6 @@ import { findTampering } from '../pipeline/reconcile/tamper-cases.ts';
  * About 5 minutes.
  */
 
-describe('tamper', () => {
-  test('everything is found and healed', async () => {
-    await findTampering({ calls: 2_000, altered: 1_000, moved: 20, deleted: 100, added: 60, raised: 60, again: true });
-  });
+test('tamper: everything is found and healed', async () => {
+  await findTampering({ calls: 2_000, altered: 1_000, moved: 20, deleted: 100, added: 60, raised: 60, again: true });
 });
