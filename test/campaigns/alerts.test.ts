@@ -48,10 +48,8 @@ const startServer = (program: string, port: number, args: readonly string[]): st
 
 const startPager = async (): Promise<string> => {
   const { url, close } = await listen(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    const { alerts } = JSON.parse(text) as { alerts: { status: string; labels: { alertname: string } }[] };
-    told.push(...alerts.map(({ status, labels }) => `${status} ${labels.alertname}`));
+    const { alerts } = JSON.parse(String(Buffer.concat(await request.toArray())));
+    for (const { status, labels } of alerts) told.push(`${status} ${labels.alertname}`);
     response.end();
   });
   closers.push(close);
@@ -67,10 +65,8 @@ const scrapeSite = (): Promise<void> =>
   writeFile(join(folder, 'targets.json'), JSON.stringify([{ targets: [new URL(site.operations()).host] }]));
 
 beforeAll(async () => {
-  await installDebian({
-    prometheus: '/usr/bin/prometheus',
-    'prometheus-alertmanager': '/usr/bin/prometheus-alertmanager',
-  });
+  const programs = ['prometheus', 'prometheus-alertmanager'].map((name) => [name, `/usr/bin/${name}`]);
+  await installDebian(Object.fromEntries(programs));
   const { project, dataset, restUrl } = await useBigQuery();
   const bigquery = { type: 'bigquery', project, dataset, api_endpoint: restUrl, commit_interval_s: 2 };
   site = await openSite({ warehouses: { postgres: { type: 'postgres' }, bigquery } });
@@ -79,11 +75,8 @@ beforeAll(async () => {
   const receivers = [{ name: 'pager', webhook_configs: [{ url: await startPager(), send_resolved: true }] }];
   const route = { receiver: 'pager', group_by: ['alertname'], group_wait: '1s', group_interval: '1s' };
   await writeFile(join(folder, 'alertmanager.yml'), stringify({ route, receivers }));
-  const alertmanager = startServer('/usr/bin/prometheus-alertmanager', await findFreePort(), [
-    '--config.file=alertmanager.yml',
-    '--storage.path=alerts',
-    '--cluster.listen-address=',
-  ]);
+  const alone = ['--config.file=alertmanager.yml', '--storage.path=alerts', '--cluster.listen-address='];
+  const alertmanager = startServer('/usr/bin/prometheus-alertmanager', await findFreePort(), alone);
   await writeFile(join(folder, 'rules.yml'), stringify({ groups: [{ name: 'callsync', rules: quickRules }] }));
   const config = {
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
@@ -98,12 +91,12 @@ beforeAll(async () => {
     '--query.lookback-delta=5s',
     '--rules.alert.resend-delay=1s',
   ]);
-  await until('Prometheus has scraped the site', () =>
+  const isUp = () =>
     query('up == 1').then(
-      (found) => found.length > 0,
+      ({ length }) => length > 0,
       () => false,
-    ),
-  );
+    );
+  await until('Prometheus has scraped the site', isUp);
 });
 afterAll(async () => {
   for (const close of closers.reverse()) await close();
@@ -115,9 +108,8 @@ test('rules: are accepted by promtool, with their real durations', () => {
 });
 
 test('dashboard: every query returns data', async () => {
-  const { panels } = JSON.parse(await readFile(`${monitoring}grafana-callsync.json`, 'utf8')) as {
-    panels: { targets: { expr: string }[] }[];
-  };
+  type Panels = { panels: { targets: { expr: string }[] }[] };
+  const { panels }: Panels = JSON.parse(await readFile(`${monitoring}grafana-callsync.json`, 'utf8'));
   const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
   // Series that begin with the first delivery that is not taken.
   for (const body of ['{}', Buffer.alloc(17 * 2 ** 20)])
@@ -133,37 +125,26 @@ test('dashboard: every query returns data', async () => {
   console.log(`${queries.length} queries of the dashboard return data`);
 });
 
+/** Each begins an outage, and returns what ends it. */
+const shutList = async () => {
+  site.gate.shut();
+  return () => site.gate.open();
+};
+const stopSender = async () => {
+  await site.control.stopWebhooks(true);
+  return () => site.control.startWebhooks();
+};
+const killWorker = async () => {
+  await endProcess(site.process(), 'SIGKILL');
+  return () => site.start().then(scrapeSite);
+};
 const outages: readonly [what: string, alert: string, cause: () => Promise<() => unknown>][] = [
-  [
-    'the list',
-    'CallsyncStale',
-    async () => {
-      site.gate.shut();
-      return () => site.gate.open();
-    },
-  ],
+  ['the list', 'CallsyncStale', shutList],
   ['the store', 'CallsyncSpooling', () => awayDatabase(site)],
   ['a warehouse', 'CallsyncLoadStalled', () => lockTable(site, 'calls.calls')],
   ['the merge of the inbox', 'CallsyncInboxStalled', () => lockTable(site, 'callsync.ledger')],
-  [
-    'the sender of webhooks',
-    'CallsyncWebhookSilent',
-    async () => {
-      await site.control.stopWebhooks(true);
-      return () => site.control.startWebhooks();
-    },
-  ],
-  [
-    'the worker',
-    'CallsyncWorkerGone',
-    async () => {
-      await endProcess(site.process(), 'SIGKILL');
-      return async () => {
-        await site.start();
-        await scrapeSite();
-      };
-    },
-  ],
+  ['the sender of webhooks', 'CallsyncWebhookSilent', stopSender],
+  ['the worker', 'CallsyncWorkerGone', killWorker],
 ];
 
 test.each(outages)(

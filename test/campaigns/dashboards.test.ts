@@ -3,7 +3,8 @@
  * and 3 more to install them first, into the cache: too many for the suite. CALLSYNC_SCREENSHOTS=FOLDER keeps the pictures.
  */
 import { execFile, spawn } from 'node:child_process';
-import { access, chmod, copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -22,11 +23,7 @@ const deploy = resolve(import.meta.dirname, '../../deploy');
 /** An environment of Python in the cache, with its version in its path. */
 const install = async (name: string, ...requirements: readonly string[]): Promise<string> => {
   const home = join(homedir(), '.cache/callsync', name);
-  const isReady = await access(join(home, 'ready')).then(
-    () => true,
-    () => false,
-  );
-  if (!isReady) {
+  if (!existsSync(join(home, 'ready'))) {
     await run('python3.11', ['-m', 'venv', home]);
     const limits = { timeout: 1_200_000, maxBuffer: 1e8 };
     await run(join(home, 'bin/pip'), ['install', '--quiet', 'uv'], limits);
@@ -54,8 +51,6 @@ describe('superset', () => {
   let server: ReturnType<typeof spawn>;
   let address = '';
   const password = 'admin-of-the-campaign';
-  let env: NodeJS.ProcessEnv;
-
   beforeAll(async () => {
     const bin = await install('superset-5.0.0', 'apache-superset==5.0.0', 'psycopg2-binary', 'marshmallow<4');
     const home = join(folder, 'superset');
@@ -66,17 +61,12 @@ WTF_CSRF_ENABLED = False
 TALISMAN_ENABLED = False
 `;
     await writeFile(join(home, 'superset_config.py'), config);
-    env = {
-      ...process.env,
-      FLASK_APP: 'superset',
-      SUPERSET_CONFIG_PATH: join(home, 'superset_config.py'),
-      SUPERSET_HOME: home,
-    };
+    const own = { SUPERSET_CONFIG_PATH: join(home, 'superset_config.py'), SUPERSET_HOME: home };
+    const env = { ...process.env, FLASK_APP: 'superset', ...own };
     const place = join(home, 'pack/superset/databases/callsync.yaml');
     await writeFile(place, (await readFile(place, 'utf8')).replace(/^sqlalchemy_uri: .*/m, `sqlalchemy_uri: ${url}`));
-    await run(join(bin, 'python'), ['-m', 'zipfile', '-c', '../dashboard.zip', 'superset/'], {
-      cwd: join(home, 'pack'),
-    });
+    const zip = ['-m', 'zipfile', '-c', '../dashboard.zip', 'superset/'];
+    await run(join(bin, 'python'), zip, { cwd: join(home, 'pack') });
     const names = ['--username', 'admin', '--firstname', 'a', '--lastname', 'b', '--email', 'a@example.com'];
     for (const args of [
       ['db', 'upgrade'],
@@ -88,17 +78,14 @@ TALISMAN_ENABLED = False
     const port = await findFreePort();
     address = `http://127.0.0.1:${port}`;
     const served = ['-w', '1', '-k', 'gthread', '--threads', '4', '--timeout', '300', '-b', `127.0.0.1:${port}`];
-    server = spawn(join(bin, 'gunicorn'), [...served, 'superset.app:create_app()'], {
-      env,
-      cwd: home,
-      stdio: 'ignore',
-    });
-    const isUp = () =>
+    const args = [...served, 'superset.app:create_app()'];
+    server = spawn(join(bin, 'gunicorn'), args, { env, cwd: home, stdio: 'ignore' });
+    await until('Superset', () =>
       fetch(`${address}/health`).then(
         ({ ok }) => ok,
         () => false,
-      );
-    await until('Superset', isUp);
+      ),
+    );
   }, 2_400_000);
   afterAll(() => void server?.kill('SIGTERM'));
 
@@ -111,11 +98,8 @@ TALISMAN_ENABLED = False
     };
     const login = { username: 'admin', password, provider: 'db', refresh: false };
     const json = { 'content-type': 'application/json' };
-    const { access_token } = await send('security/login', {
-      method: 'POST',
-      headers: json,
-      body: JSON.stringify(login),
-    });
+    const posted = { method: 'POST', headers: json, body: JSON.stringify(login) };
+    const { access_token } = await send('security/login', posted);
     const headers = { authorization: `Bearer ${access_token}` };
     const { result } = await send('dashboard/callsync-calls/charts', { headers });
     const rows: Record<string, number> = {};
@@ -135,16 +119,11 @@ TALISMAN_ENABLED = False
     await page.type('#password', password);
     await Promise.all([page.waitForNavigation({ timeout: 180_000 }), page.keyboard.press('Enter')]);
     await page.goto(`${address}/superset/dashboard/callsync-calls/?standalone=2`, { timeout: 180_000 });
-    const shown = async () =>
-      (await page.evaluate(
-        `document.querySelectorAll('.slice_container canvas, .slice_container table, .header-line').length`,
-      )) as number;
-    await until('all charts', async () => (await shown()) >= charts.length);
-    expect(await page.$$('[data-test="error-alert"], .ant-alert-error')).toHaveLength(0);
-    await until(
-      'still pictures',
-      async () => (await page.$$('.loading, [data-test="loading-indicator"]')).length === 0,
-    );
+    const count = async (selector: string): Promise<number> => (await page.$$(selector)).length;
+    const shown = '.slice_container canvas, .slice_container table, .header-line';
+    await until('all charts', async () => (await count(shown)) >= charts.length);
+    expect(await count('[data-test="error-alert"], .ant-alert-error')).toBe(0);
+    await until('still pictures', async () => (await count('.loading, [data-test="loading-indicator"]')) === 0);
     const picture = join(pictures ?? folder, 'superset.png') as `${string}.png`;
     await page.screenshot({ path: picture });
     expect((await stat(picture)).size).toBeGreaterThan(50_000);
@@ -161,21 +140,15 @@ test('airflow: a task waits for proof, and the next one runs on proven days alon
     await writeFile(join(home, 'bin', name), `#!/bin/sh\n${text}\n`);
     await chmod(join(home, 'bin', name), 0o755);
   }
-  const env = {
-    ...process.env,
-    ...{
-      AIRFLOW_HOME: home,
-      AIRFLOW__CORE__DAGS_FOLDER: join(deploy, 'airflow'),
-      AIRFLOW__CORE__LOAD_EXAMPLES: 'False',
-    },
-    ...{ PATH: `${home}/bin:${bin}:${process.env.PATH}`, CALLSYNC_CONFIG: join(folder, 'demo/callsync.yaml') },
-    CALLSYNC_AWAIT_TIMEOUT: '20s',
-  };
+  const core = { AIRFLOW__CORE__DAGS_FOLDER: join(deploy, 'airflow'), AIRFLOW__CORE__LOAD_EXAMPLES: 'False' };
+  const own = { CALLSYNC_CONFIG: join(folder, 'demo/callsync.yaml'), CALLSYNC_AWAIT_TIMEOUT: '20s' };
+  const PATH = `${home}/bin:${bin}:${process.env.PATH}`;
+  const env = { ...process.env, AIRFLOW_HOME: home, ...core, ...own, PATH };
   const airflow = (...args: string[]) => run(join(bin, 'airflow'), args, { env, maxBuffer: 1e8 });
   await airflow('db', 'migrate');
   const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
   await expect(airflow('dags', 'test', 'callsync_proven', day(2))).rejects.toThrow();
-  await expect(access(join(home, 'built'))).rejects.toThrow();
+  expect(existsSync(join(home, 'built'))).toBe(false);
   await airflow('dags', 'test', 'callsync_proven', day(-3));
   expect(await readFile(join(home, 'built'), 'utf8')).toBe('build\n');
 });

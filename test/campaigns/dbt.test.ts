@@ -87,9 +87,8 @@ describe('bigquery', () => {
     const nodes = await readManifest(folder);
     const { project, dataset } = here.bigqueryPlace;
     const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, documents: true });
-    const statements = listBigqueryStatements(config)
-      .filter(({ name }) => name.startsWith('ddl/'))
-      .map(({ sql }) => sql);
+    const made = listBigqueryStatements(config).filter(({ name }) => name.startsWith('ddl/'));
+    const statements = made.map(({ sql }) => sql);
     const written = new Set<string>();
     const write = (id: string): void => {
       const node = nodes[id];

@@ -17,7 +17,7 @@ import { becomeHealthy, endWell, type Image, openDeployment, type Started, signi
 import { isWanted } from '../support/installation.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
-import { installDebian, installNode, root, run, slowdown } from '../support/tools.ts';
+import { installDebian, installNode, root, run, timed } from '../support/tools.ts';
 
 const certificates = process.env.NODE_EXTRA_CA_CERTS;
 
@@ -72,37 +72,17 @@ const openImage = async (): Promise<Image & { close(): Promise<unknown> }> => {
   };
   const { User, Env, Entrypoint, WorkingDir } = OCIv1.config;
   const account = Number(await run(`chroot "${place}" id --user "${User}"`));
-  return {
-    root: place,
-    env: Env,
-    entrypoint: Entrypoint,
-    folder: WorkingDir,
-    account,
-    close: () => run(`buildah rm ${name}`),
-  };
+  const image = { root: place, env: Env, entrypoint: Entrypoint, folder: WorkingDir, account };
+  return { ...image, close: () => run(`buildah rm ${name}`) };
 };
 
 const buildLimitMs = 1_200_000;
 
-/** With its seconds, and with what they were on a machine that does nothing else. */
-const timed = async <T>(work: () => Promise<T>) => {
-  const begun = performance.now();
-  const result = await work();
-  const seconds = (performance.now() - begun) / 1000;
-  const others = slowdown();
-  return {
-    result,
-    alone: seconds / others,
-    said: `${seconds.toFixed(1)} s beside work that lengthens it ${others.toFixed(1)} times`,
-  };
-};
-
 /** About 4 minutes, and one to make the image that it begins with. */
 
 test('build: cold, then warm', async () => {
-  const cold = await timed(() => buildImage('cold'));
-  const warm = await timed(() => buildImage('warm'));
-  console.log(`built in ${cold.said}; with the cache of the first build in ${warm.said}`);
+  const cold = await timed('built', () => buildImage('cold'));
+  const warm = await timed('built with the cache of the first build', () => buildImage('warm'));
   expect(cold.alone).toBeLessThanOrEqual(600);
   expect(warm.alone).toBeLessThanOrEqual(60);
 });
@@ -127,9 +107,8 @@ describe('content', () => {
 
   test('has the packages of production that package-lock.json names, and no other', async () => {
     const megabytes = async (path: string) => Number((await run(`du -sm --apparent-size "${path}"`)).split('\t')[0]);
-    console.log(
-      `image: ${await megabytes(place)} MB, of them callsync ${await megabytes(join(place, image.folder))} MB`,
-    );
+    const [whole, own] = [await megabytes(place), await megabytes(join(place, image.folder))];
+    console.log(`image: ${whole} MB, of them callsync ${own} MB`);
     const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { dev?: boolean; optional?: boolean; devOptional?: boolean }>;
     };
@@ -140,9 +119,8 @@ describe('content', () => {
 
   test('has a bill of materials that names every package in it', async () => {
     const found = await run(`find "${place}/app/node_modules" -name package.json -exec dirname {} +`);
-    const installed = new Set(
-      [...found.matchAll(/.*node_modules\/((?:@[^/\n]+\/)?[^/\n]+)$/gm)].map(([, name = '']) => name),
-    );
+    const names = found.matchAll(/.*node_modules\/((?:@[^/\n]+\/)?[^/\n]+)$/gm);
+    const installed = new Set(Array.from(names, ([, name = '']) => name));
     const named = new Set(components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`)));
     console.log(`${installed.size} packages; the bill of materials names ${named.size}`);
     expect([...installed].filter((name) => !named.has(name))).toEqual([]);
@@ -181,24 +159,18 @@ describe('services', () => {
     const config = { sync: { interval: '5s', settle: '1s', start_from: '1h' } };
     const around = { simulator, databaseUrl: database.url, temporal, scratch, config };
     const { start, kill } = openDeployment(of, around, image);
-    const warehouse = createPostgresWarehouse({
-      name: 'postgres',
-      url: database.url,
-      config: { schema: 'calls', documents: false },
-    });
-    const startWorker = async (): Promise<Started> => {
-      const worker = await start('worker');
-      await becomeHealthy(worker, '/healthz');
-      return worker;
+    const tables = { schema: 'calls', documents: false };
+    const warehouse = createPostgresWarehouse({ name: 'postgres', url: database.url, config: tables });
+    const startHealthy = async (service: 'receiver' | 'worker', path: '/healthz' | '/readyz'): Promise<Started> => {
+      const started = await start(service);
+      await becomeHealthy(started, path);
+      return started;
     };
+    const startWorker = () => startHealthy('worker', '/healthz');
     const up = async () => {
-      const ready = await timed(async () => {
-        const started = await start('receiver');
-        await becomeHealthy(started, '/readyz');
-        return started;
-      });
-      const { result: receiver, alone, said } = ready;
-      console.log(`${of}: the receiver was ready after ${said}`);
+      const { result: receiver, alone } = await timed(`${of}: the receiver is ready`, () =>
+        startHealthy('receiver', '/readyz'),
+      );
       expect(alone).toBeLessThanOrEqual(2);
       await simulator.startWebhooks({ url: `http://127.0.0.1:${receiver.ports.webhook}/webhook` });
       return { receiver, workers: [await startWorker(), await startWorker()] as const };

@@ -58,5 +58,15 @@ export const installNode = async (major: number): Promise<string> => {
   return programs;
 };
 
-/** By how much other work on the machine lengthens what a campaign times; 1 on a machine that does nothing else. */
-export const slowdown = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism() - 1);
+/**
+ * What a work gives, and its seconds as they were on a machine that does nothing else. Prints both.
+ * Other work on the machine lengthens what a campaign times.
+ */
+export const timed = async <T>(what: string, work: () => Promise<T>): Promise<{ result: T; alone: number }> => {
+  const begun = performance.now();
+  const result = await work();
+  const seconds = (performance.now() - begun) / 1000;
+  const others = Math.max(1, (loadavg()[0] ?? 0) / availableParallelism() - 1);
+  console.log(`${what}: ${seconds.toFixed(1)} s beside work that lengthens it ${others.toFixed(1)} times`);
+  return { result, alone: seconds / others };
+};
