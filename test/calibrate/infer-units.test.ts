@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type UnitField, unitFields } from '../../schemas/config/analytics.ts';
 import { inferUnits, sampleCall } from '../../src/marts/calibrate.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
@@ -31,14 +31,9 @@ const generateService = (seed: number, calls = 40, unitsOfCall?: (random: () => 
         return word;
       });
       const characters = words.reduce((sum, word) => sum + word.characters + 1, -1);
-      const utterance = {
-        start: start * units.utterance_start,
-        length: (at - start) * units.utterance_duration,
-        characters,
-        words,
-      };
+      const length = (at - start) * units.utterance_duration;
       at += random() * pause;
-      return utterance;
+      return { start: start * units.utterance_start, length, characters, words };
     });
     return { duration: (at + random() * 30) * units.call_duration, ivrEnd: ivrEnd * units.ivr_end, utterances };
   });
@@ -48,40 +43,27 @@ const generateService = (seed: number, calls = 40, unitsOfCall?: (random: () => 
 const unitsFound = (calls: readonly SampledCall[]) =>
   Object.fromEntries(inferUnits(calls).map(({ field, unit }) => [field, unit]));
 
-describe('units of fields', () => {
-  test.each(Array.from({ length: 8 }, (_, index) => index + 1))('are told of service %i, whatever they are', (seed) => {
-    const { calls, units } = generateService(seed);
-    const findings = inferUnits(calls);
-    const expected = Object.fromEntries(
-      unitFields.map((field) => [field, units[field] === 1 ? 'seconds' : 'milliseconds']),
-    );
-    expect(Object.fromEntries(findings.map(({ field, unit }) => [field, unit]))).toEqual(expected);
-    for (const { confidence } of findings) expect(confidence).toBeGreaterThan(0.8);
-  });
+test.each(Array.from({ length: 8 }, (_, index) => index + 1))('units of fields are told of service %i', (seed) => {
+  const { calls, units } = generateService(seed);
+  const told = unitFields.map((field) => [field, units[field] === 1 ? 'seconds' : 'milliseconds']);
+  expect(unitsFound(calls)).toEqual(Object.fromEntries(told));
+  for (const { confidence } of inferUnits(calls)) expect(confidence).toBeGreaterThan(0.8);
+});
 
-  const nothing = Object.fromEntries(unitFields.map((field) => [field, 'cannot tell']));
-
-  test.each([
-    ['a service without transcripts', generateService(21).calls.map((call) => ({ ...call, utterances: [] }))],
-    ['units that change from call to call', generateService(22, 60, randomUnits).calls],
-    ['three calls', generateService(23, 3).calls],
-  ])('cannot be told of %s', (_, calls) => expect(unitsFound(calls)).toEqual(nothing));
+test.each([
+  ['a service without transcripts', generateService(21).calls.map((call) => ({ ...call, utterances: [] }))],
+  ['units that change from call to call', generateService(22, 60, randomUnits).calls],
+  ['three calls', generateService(23, 3).calls],
+])('units of fields cannot be told of %s', (_, calls) => {
+  expect(unitsFound(calls)).toEqual(Object.fromEntries(unitFields.map((field) => [field, 'cannot tell'])));
 });
 
 test('a document of any shape is sampled without a fault', () => {
   const expected = { duration: 12.5, ivrEnd: undefined, utterances: [] };
   expect(sampleCall({ duration: '12.5', transcript_json: null })).toEqual(expected);
-  const odd = {
-    duration: 'long',
-    ivr_end: 3,
-    transcript_json: { callData: [7, { words: 'no', datetime: '4', content: 'abc' }] },
-  };
-  expect(sampleCall(odd)).toEqual({
-    duration: undefined,
-    ivrEnd: 3,
-    utterances: [
-      { start: undefined, length: undefined, characters: 0, words: [] },
-      { start: 4, length: undefined, characters: 3, words: [] },
-    ],
-  });
+  const transcript_json = { callData: [7, { words: 'no', datetime: '4', content: 'abc' }] };
+  const none = { start: undefined, length: undefined, characters: 0, words: [] };
+  const utterances = [none, { ...none, start: 4, characters: 3 }];
+  const sampled = { duration: undefined, ivrEnd: 3, utterances };
+  expect(sampleCall({ duration: 'long', ivr_end: 3, transcript_json })).toEqual(sampled);
 });

@@ -4,23 +4,12 @@ import type { StoredVerdict, VerdictOutcome } from '../../src/store/windows/verd
 
 const day = 86_400_000_000;
 const start = (Date.parse('2025-03-01T00:00:00Z') / 1000) * 1e6;
-const verdict = (warehouse: string, at: number, outcome: VerdictOutcome, length = 1, healed = 0): StoredVerdict =>
-  ({
-    warehouse,
-    window_from: start + at * day,
-    window_to: start + (at + length) * day,
-    outcome,
-    healed,
-    excluded: 0,
-  }) as StoredVerdict;
+const verdict = (warehouse: string, at: number, outcome: VerdictOutcome, length = 1, healed = 0): StoredVerdict => {
+  const window = { window_from: start + at * day, window_to: start + (at + length) * day };
+  return { warehouse, ...window, outcome, healed, excluded: 0 } as StoredVerdict;
+};
 const deliveries = (at: number, both: number, pollOnly = 0) => ({
-  from: start + at * day,
-  calls: both + pollOnly,
-  both,
-  pollOnly,
-  webhookOnly: 0,
-  importOnly: 0,
-  missing: 0,
+  ...{ from: start + at * day, calls: both + pollOnly, both, pollOnly, webhookOnly: 0, importOnly: 0, missing: 0 },
 });
 const input: Parameters<typeof buildCoverage>[0] = {
   from: start,
@@ -62,21 +51,13 @@ test('a day whose proof was withdrawn waits for a comparison; a failed compariso
 });
 
 test('judges a day that has not ended by its part that has', () => {
-  const half = buildCoverage({
-    ...input,
-    to: start + 0.5 * day,
-    warehouses: ['main'],
-    verdicts: [verdict('main', 0, 'proven')],
-  });
-  expect(half.days).toMatchObject([{ state: 'proven', to: start + 0.5 * day }]);
+  const half = { to: start + 0.5 * day, warehouses: ['main'], verdicts: [verdict('main', 0, 'proven')] };
+  expect(buildCoverage({ ...input, ...half }).days).toMatchObject([{ state: 'proven', to: half.to }]);
 });
 
-test('names one call in the singular', () => {
+test('draws a bar a day, and names one call in the singular', () => {
   const one = buildCoverage({ ...input, warehouses: ['main'], verdicts: [verdict('main', 0, 'healed', 1, 1)] });
   expect(drawCoverage(one)).toMatch(/healed \(1 call\)/);
-});
-
-test('draws a bar a day', () => {
   expect(drawCoverage(coverage, 78)).toMatchInlineSnapshot(`
       "Days (UTC) by the calls' own time; warehouses: main, second
 

@@ -5,24 +5,18 @@ import type { Health } from '../../src/health/read-health.ts';
 import { healthy } from '../operations/support/healthy.ts';
 
 test('counts memory and event loop of the process on demand', async () => {
-  expect(await createRegistry({ process_metrics: true, version: '1.2.3' }).metrics()).toContain(
-    'process_resident_memory_bytes',
-  );
-  expect(await createRegistry({ process_metrics: false, version: '1.2.3' }).metrics()).not.toContain(
-    'process_resident_memory_bytes',
-  );
+  for (const process_metrics of [true, false]) {
+    const text = await createRegistry({ process_metrics, version: '1.2.3' }).metrics();
+    expect(text.includes('process_resident_memory_bytes')).toBe(process_metrics);
+  }
 });
 
 test('shows what the store says of work and proof, each under its own name', async () => {
   const registry = new Registry();
-  const reading =
-    <T>(value: T) =>
-    async () =>
-      value;
   const health = { ...healthy, quarantine: { count: 3, oldestAge: 9 }, grantedRequests: 20 } as Health;
   const proof = { warehouse: 'main', unproven: 2, withdrawn: 0, suspiciousEmpty: 1, oldestAge: null };
   const latency = [{ warehouse: 'main', calls: 1, p50: 0.2, p95: 1.5 }];
-  const readings = { health: reading(health), proofs: reading([proof]), latency: reading(latency) };
+  const readings = { health: async () => health, proofs: async () => [proof], latency: async () => latency };
   watchStore(registry, readings, { requestsAllowed: 40 });
   const lines = (await registry.metrics()).split('\n');
   const of = '{warehouse="main"}';

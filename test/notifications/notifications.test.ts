@@ -25,14 +25,12 @@ const url = `${server.url}/hook`;
 await writeFile(join(folder, 'secret'), `${secret}\n`);
 await writeFile(join(folder, 'slack'), `${url}\n`);
 
+const channels = [
+  { type: 'webhook', name: 'pager', url, secret_file: join(folder, 'secret') },
+  { type: 'slack', name: 'chat', url_file: join(folder, 'slack') },
+];
 const configOf = (rules?: unknown) =>
-  notificationsConfigSchema.parse({
-    channels: [
-      { type: 'webhook', name: 'pager', url, secret_file: join(folder, 'secret') },
-      { type: 'slack', name: 'chat', url_file: join(folder, 'slack') },
-    ],
-    ...(rules === undefined ? {} : { rules }),
-  });
+  notificationsConfigSchema.parse({ channels, ...(rules !== undefined && { rules }) });
 
 test('signs what it posts, and sends Slack text that mentions nobody', async () => {
   const [pager, chat] = openChannels(configOf()).values();
@@ -41,11 +39,8 @@ test('signs what it posts, and sends Slack text that mentions nobody', async () 
   await pager?.send(message);
   await chat?.send(message);
   const [signed, plain] = received;
-  expect(new Webhook(secret).verify(signed?.body ?? '', signed?.headers ?? {})).toEqual({
-    type: 'callsync.stale.firing',
-    timestamp: '1970-01-01T00:00:00.000Z',
-    data,
-  });
+  const told = { type: 'callsync.stale.firing', timestamp: '1970-01-01T00:00:00.000Z', data };
+  expect(new Webhook(secret).verify(signed?.body ?? '', signed?.headers ?? {})).toEqual(told);
   expect(signed?.headers['webhook-id']).toBe('msg-1');
   expect(() => new Webhook(secret).verify(`${signed?.body} `, signed?.headers ?? {})).toThrow();
   expect(JSON.parse(plain?.body ?? '')).toEqual({ text: '*Wrong*: &lt;!channel&gt; &amp; more' });

@@ -18,12 +18,6 @@ const runWith = async <O>(heartbeatDetails: unknown, work: () => Promise<O>) => 
   return { result: await asyncLocalStorage.run(context as never, work), beats };
 };
 
-const failing = (error: unknown) =>
-  runWith(
-    undefined,
-    activity(deps, 'failing', () => Promise.reject(error)),
-  );
-
 test('an activity resumes from the last progress and heartbeats the new one', async () => {
   const count = activity(deps, 'count', async (run: ActivityRun<number>, step: number) => {
     run.onProgress((run.resume ?? 0) + step);
@@ -47,6 +41,7 @@ test.each([
   ],
 ])('an activity: %s', async (_, error, expected) => {
   logged.length = 0;
-  await expect(failing(error)).rejects.toMatchObject(expected);
+  const failing = activity(deps, 'failing', () => Promise.reject(error));
+  await expect(runWith(undefined, failing)).rejects.toMatchObject(expected);
   expect(logged).toEqual(['activity failed']);
 });

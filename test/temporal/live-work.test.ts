@@ -170,6 +170,11 @@ const start = (type: string, workflowId: string, more: Record<string, unknown> =
     args: [{ queues: site.queues, ...more }],
   });
 
+const startBackfill = (name: string, range: Range, concurrency: number) => {
+  const asked = { name, axis: 'qualified', range, direction: 'newest_first', concurrency, force: false };
+  return start('backfill', `${site.queues.workflows}/backfill/${name}`, asked);
+};
+
 test('while the list is away and a repeated delivery waits, every wake brings a merge, and the sweep ends with maintenance, however long the backlog is', async () => {
   const prefix = site.queues.workflows;
   state.repeats = 1;
@@ -197,28 +202,14 @@ const rest = [
   { from: 50 * hour, to: 90 * hour },
   { from: 0, to: 40 * hour },
 ];
-const seconds = 60;
 const plan: PlannedSync = {
-  axis: 'qualified',
-  top,
-  rest,
-  others: [],
-  settledTo: 99 * hour,
-  direction: 'newest_first',
-  seconds,
-  everySeconds: seconds,
+  ...{ axis: 'qualified', top, rest, others: [], settledTo: 99 * hour, direction: 'newest_first' },
+  ...{ seconds: 60, everySeconds: 60 },
 };
 
 test('continuous sync reads while a backfill holds every slot for reading', async () => {
   state.plan = plan;
-  const backfill = await start('backfill', `${site.queues.workflows}/backfill/full`, {
-    name: 'full',
-    axis: 'qualified',
-    range: { from: 0, to: 100 * hour },
-    direction: 'newest_first',
-    concurrency: 8,
-    force: false,
-  });
+  const backfill = await startBackfill('full', { from: 0, to: 100 * hour }, 8);
   await until('both slots are taken', async () => state.parts === 2);
   const sync = await start('syncRecent', `${site.queues.workflows}/sync-beside`);
   expect(await sync.result()).toMatchObject({ calls: 3 });
@@ -227,10 +218,9 @@ test('continuous sync reads while a backfill holds every slot for reading', asyn
   // A list that cannot be cut is one window: an attempt that ended before it would begin at its first page for ever.
   for (const handle of [backfill, sync]) {
     const { events } = await handle.fetchHistory();
-    const limits = events?.flatMap(({ activityTaskScheduledEventAttributes: one }) =>
-      one?.activityType?.name === 'readRangePart' ? [Number(one.startToCloseTimeout?.seconds)] : [],
-    );
-    expect(Math.min(...(limits ?? []))).toBe(86_400);
+    const scheduled = events?.map((event) => event.activityTaskScheduledEventAttributes) ?? [];
+    const parts = scheduled.filter((one) => one?.activityType?.name === 'readRangePart');
+    expect(Math.min(...parts.map((one) => Number(one?.startToCloseTimeout?.seconds)))).toBe(86_400);
   }
   await backfill.terminate();
 });
@@ -270,29 +260,18 @@ test('continuous sync ends when its time is up, with the rest unread, so that th
 
 test('what is left to be loaded keeps a backfill from saying that it is done', async () => {
   Object.assign(state, { pending: 5, loading: true });
-  const backfill = await start('backfill', `${site.queues.workflows}/backfill/loading`, {
-    name: 'loading',
-    axis: 'qualified',
-    range: { from: 0, to: 1 },
-    direction: 'newest_first',
-    concurrency: 1,
-    force: false,
-  });
-  await until('it is read and loads', async () =>
-    ((await backfill.describe()).raw.pendingActivities ?? []).some(
-      ({ activityType }) => activityType?.name === 'loadPending',
-    ),
-  );
+  const backfill = await startBackfill('loading', { from: 0, to: 1 }, 1);
+  const running = async () =>
+    (await backfill.describe()).raw.pendingActivities?.map(({ activityType }) => activityType?.name);
+  await expect.poll(running).toContain('loadPending');
   expect(await backfill.query(progressQuery)).toMatchObject({ state: 'running', share: 1 });
   await backfill.terminate();
 });
 
 test('what is left to be loaded is looked at again while a process holds it that may have been killed', async () => {
   state.held = 1;
-  const load = await start('loadWarehouse', `${site.queues.workflows}/load/main`, {
-    warehouse: 'main',
-    origin: 'pending',
-  });
+  const asked = { warehouse: 'main', origin: 'pending' };
+  const load = await start('loadWarehouse', `${site.queues.workflows}/load/main`, asked);
   expect(await load.result()).toEqual({ changed: 1 });
   expect(state.held).toBe(0);
 });
@@ -314,10 +293,7 @@ test('an erasure whose command was killed when the store was rid of the person e
   const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), asUsual);
   state.carryOn = (request) => resumeErasure(deps, request);
   const handle = await startErase(site.client, site.queues.workflows, requestId);
-  await until(
-    'it waits for the warehouse',
-    async () => JSON.stringify(await handle.query(erasureProgressQuery)) === '{"waiting":["main"]}',
-  );
+  await expect.poll(() => handle.query(erasureProgressQuery)).toEqual({ waiting: ['main'] });
   expect(await finishErasure(deps, requestId, { load: false })).toEqual({ waiting: ['main'], receipt: undefined });
   away = false;
   expect(await handle.result()).toEqual({ receiptId: 1 });

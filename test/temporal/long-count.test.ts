@@ -3,32 +3,24 @@ import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type ActivityRun, activity } from '../../activities/activity.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
-import { countRange, type planSync } from '../../src/pipeline/read/plan-sync.ts';
-import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import { countRange } from '../../src/pipeline/read/plan-sync.ts';
 import { simulatedSource, wholeRange } from '../source/simulated.ts';
+import { openSimulator } from '../support/simulator.ts';
 
 const hour = 3_600_000_000;
 
 /** Starts the activity as a worker would; `beats` grows with its heartbeats. */
 const start = async () => {
-  const simulator = await startSimulator({
-    calls: { count: 40, utterances: 0, otherShare: 0, to: '2024-03-08T00:00:00Z' },
-    quirks: { listDelayMs: 600 },
-  });
+  const calls = { count: 40, utterances: 0, otherShare: 0, to: '2024-03-08T00:00:00Z' };
+  const simulator = await openSimulator({ calls, quirks: { listDelayMs: 600 } });
   const source = await simulatedSource(simulator, { list: { preset: 'activate' } });
-  onTestFinished(async () => {
-    vi.useRealTimers();
-    await source.close();
-    await simulator.stop();
-  });
+  onTestFinished(() => source.close());
+  onTestFinished(() => void vi.useRealTimers());
   const windows = { initial: hour, min: hour, max: 100 * hour, targetCalls: 10 };
   const { axis, ...range } = wholeRange(simulator, 'timestamp');
-  const count = activity({ log: () => undefined }, 'countRange', (run: ActivityRun<never>) =>
-    countRange(
-      { source, windows, now: () => new Date(), sync: { settle: 0 } } as unknown as Parameters<typeof planSync>[0],
-      { axis, range },
-      run.signal,
-    ),
+  const deps = { source, windows, now: () => new Date(), sync: { settle: 0 } } as never;
+  const count = activity({ log: () => undefined }, 'countRange', ({ signal }: ActivityRun<never>) =>
+    countRange(deps, { axis, range }, signal),
   );
   const stop = new AbortController();
   const state = { beats: 0, stop };
