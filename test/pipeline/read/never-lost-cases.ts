@@ -49,16 +49,14 @@ const change = (draft: Draft, { changes = {}, ...sections }: Change): void => {
 
 const hour = 3_600_000;
 const zones = [60, 120, -300, 330];
+const untold = { total_path: undefined, total_header: undefined };
 /** Nobody knows of it. */
 const capped = (cap: number): Change => ({ dialect: { cap }, list: { max_results: undefined } });
 
 const traits: Readonly<Record<string, Trait>> = {
   silent_cap: (random) => capped(pick([37, 100, 137, 250], random())),
   true_total: () => ({ dialect: { capTotal: 'true' } }),
-  no_total: () => ({
-    dialect: { totalPath: undefined, totalHeader: undefined },
-    list: { total_path: undefined, total_header: undefined },
-  }),
+  no_total: () => ({ dialect: { totalPath: undefined, totalHeader: undefined }, list: untold }),
   times_off: (random) => ({ calls: { printedOffMs: Math.ceil(random() * 5_000), printedPrecision: 'milliseconds' } }),
   prints_seconds: () => ({ calls: { precision: 'milliseconds', printedPrecision: 'seconds' } }),
   local_time: (random) => ({ calls: { printedZoneMinutes: pick(zones, random()) } }),
@@ -78,9 +76,8 @@ const traits: Readonly<Record<string, Trait>> = {
   newest_first: () => ({ dialect: { newestFirst: true }, changes: { insert: 0.5 } }),
   refused_once: (random) => {
     const request = 1 + Math.floor(random() * 12);
-    return {
-      faults: { at: [{ request, kind: pick(['forbidden_403', 'missing_404', 'refused_400'] as const, random()) }] },
-    };
+    const kind = pick(['forbidden_403', 'missing_404', 'refused_400'] as const, random());
+    return { faults: { at: [{ request, kind }] } };
   },
   unstable_ties: () => ({ unstableTies: true }),
   dense: () => {
@@ -119,43 +116,25 @@ const makeDialectCase = (seed: number) => {
     calls: {
       count: Math.floor(20 + random() ** 2 * 600),
       from: new Date(Date.now() - (30 + random() * 60) * hour).toISOString(),
-      utterances: 0,
-      words: 1,
-      tags: 0,
-      otherShare: 0,
-      voidShare: 0.1,
-      lateShare: 0.05,
-      lateMaxDays: 0.5,
+      ...{ utterances: 0, words: 1, tags: 0, otherShare: 0, voidShare: 0.1, lateShare: 0.05, lateMaxDays: 0.5 },
     },
-    quirks: {},
-    dialect: {},
-    list,
-    faults: {},
-    churn: 0,
+    ...{ quirks: {}, dialect: {}, list, faults: {}, churn: 0, unstableTies: false, tokens: {} },
     changes: { insert: 0, remove: 0, edit: 0 },
-    unstableTies: false,
-    tokens: {},
   };
   for (const trait of chosen) change(draft, traits[trait]?.(random, draft) ?? {});
   const refused = addRefusals(seed, name, draft);
   const odd = addOddity(seed, name, draft);
   const served = dialectOf(name, draft.dialect);
+  const { calls, quirks, faults, unstableTies, tokens } = draft;
   const qualified = served.windows.some((window) => window.axis === 'qualified') && random() < 0.6;
   return {
     seed,
     /** Names of the quirks, for messages. */
     traits: [name, ...chosen, ...refused, ...odd],
     simulator: {
-      seed,
-      dialect: name,
-      dialectOverrides: draft.dialect,
-      calls: draft.calls,
-      quirks: draft.quirks,
+      ...{ seed, dialect: name, dialectOverrides: draft.dialect, calls, quirks, faults, unstableTies, tokens },
       ...(seed % 4 === 0 ? { listAdds: withInheritedNames('added') } : {}),
-      faults: draft.faults,
       churn: { everyPages: draft.churn, limit: 8 },
-      unstableTies: draft.unstableTies,
-      tokens: draft.tokens,
       rateLimit: { requests: 0 },
     },
     source: {
@@ -212,13 +191,14 @@ const dialect = (of: (random: () => number) => Partial<Dialect>, fits: Oddity['f
   apply: (random) => ({ dialect: of(random) }),
 });
 
+const exclusive = { from_inclusive: false, to_inclusive: false };
 const oddities: Readonly<Record<string, Oddity>> = {
   offset_clamped: {
     fits: ({ paging }) => paging.style === 'offset',
-    apply: (random, { paging }) =>
-      paging.style === 'offset'
-        ? { dialect: { paging: { ...paging, maxOffset: pick([50, 100, 150], random()), beyondMax: 'clamp' } } }
-        : {},
+    apply: (random, { paging }) => {
+      const clamped = { maxOffset: pick([50, 100, 150], random()), beyondMax: 'clamp' } as const;
+      return paging.style === 'offset' ? { dialect: { paging: { ...paging, ...clamped } } } : {};
+    },
   },
   half_totals: quirk(() => ({ totals: 'half' })),
   double_totals: quirk(() => ({ totals: 'double' })),
@@ -228,10 +208,10 @@ const oddities: Readonly<Record<string, Oddity>> = {
   page_most: quirk((random) => ({ pageMost: 3 + Math.floor(random() * 30) }), isPaged),
   page_varies: quirk((random) => ({ pageVaries: pick([0.05, 0.2, 0.6], random()) }), isPaged),
   small_cap: { apply: (random) => capped(pick([3, 5, 8], random())) },
-  gaps: quirk(
-    (random) => ({ gaps: { share: pick([0.1, 0.3], random()), records: pick([1, 5, 12], random()) } }),
-    isPaged,
-  ),
+  gaps: quirk((random) => {
+    const share = pick([0.1, 0.3], random());
+    return { gaps: { share, records: pick([1, 5, 12], random()) } };
+  }, isPaged),
   expired_cursors: quirk(() => ({ cursors: 'expired' }), hasCursor),
   same_cursors: quirk(() => ({ cursors: 'same' }), hasCursor),
   coarse_bounds: {
@@ -239,16 +219,11 @@ const oddities: Readonly<Record<string, Oddity>> = {
     apply: (random) => {
       const step = pick([1_000, 60_000, 3_600_000, 86_400_000], random());
       const isThrough = random() < 0.5;
-      return {
-        dialect: { boundStepMs: step, boundThrough: isThrough },
-        list: { time_resolution_ms: step, bounds_slack_ms: isThrough ? step : 0 },
-      };
+      const list = { time_resolution_ms: step, bounds_slack_ms: isThrough ? step : 0 };
+      return { dialect: { boundStepMs: step, boundThrough: isThrough }, list };
     },
   },
-  open_bounds: {
-    fits: isCut,
-    apply: () => ({ dialect: { bounds: 'open' }, list: { from_inclusive: false, to_inclusive: false } }),
-  },
+  open_bounds: { fits: isCut, apply: () => ({ dialect: { bounds: 'open' }, list: exclusive }) },
   local_bounds: {
     fits: isCut,
     apply: (random) => {
@@ -277,16 +252,16 @@ const more: Readonly<Record<string, Oddity>> = {
 const firstWithYetMore = 430_000;
 
 const yetMore: Readonly<Record<string, Oddity>> = {
-  shown_part: dialect((random) => ({
-    longestMs: pick([6 * hour, 12 * hour, 24 * hour, 48 * hour], random()),
-    longestEnd: random() < 0.5,
-  })),
+  shown_part: dialect((random) => {
+    const longestMs = pick([6 * hour, 12 * hour, 24 * hour, 48 * hour], random());
+    return { longestMs, longestEnd: random() < 0.5 };
+  }),
   late_cap: {
     fits: isPaged,
-    apply: (random) => ({
-      ...capped(pick([100, 200, 300], random())),
-      quirks: { capAfter: Math.floor(random() * 60) },
-    }),
+    apply: (random) => {
+      const cap = capped(pick([100, 200, 300], random()));
+      return { ...cap, quirks: { capAfter: Math.floor(random() * 60) } };
+    },
   },
   // A list without parameters answers one question only, and as if it held no more: nothing can show the rest.
   bytes_cap: quirk(
@@ -301,9 +276,8 @@ const addOddity = (seed: number, name: string, draft: Draft): string[] => {
   const random = randomStream(seed * 15_485 + 11);
   if (random() < 0.3) return [];
   const served = dialectOf(name, draft.dialect);
-  const drawn = [oddities, ...(seed < firstWithMore ? [] : [more]), ...(seed < firstWithYetMore ? [] : [yetMore])].map(
-    (known) => pick(Object.entries(known), random()) as [string, Oddity],
-  );
+  const kinds = [oddities, ...(seed < firstWithMore ? [] : [more]), ...(seed < firstWithYetMore ? [] : [yetMore])];
+  const drawn = kinds.map((known) => pick(Object.entries(known), random()));
   const fitting = drawn.filter(([, { fits = () => true }]) => fits(served));
   for (const [, { apply }] of fitting) change(draft, apply(random, served));
   return fitting.map(([key]) => key);
