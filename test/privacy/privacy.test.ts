@@ -133,21 +133,18 @@ test('whatever bytes come, no value under a rule is stored in clear', async () =
   const large = { ...record, ...long };
   const texts = [record, large].flatMap((one) => [JSON.stringify(one), JSON.stringify(one, null, 1)]);
   const change = fc.tuple(fc.nat(), fc.nat(3), fc.constantFrom(...'{}[]",:\\ 0x\u0000'));
-  await forAll(
-    [fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 4 })],
-    { numRuns: 2_000 },
-    (text, changes) => {
-      const sent = changes.reduce((before, [at, taken, put]) => {
-        const place = at % before.length;
-        return before.slice(0, place) + put + before.slice(place + taken);
-      }, text);
-      const kept = ruled.admit(Buffer.from(sent)).body.toString();
-      const read = parseQuietly(Buffer.from(sent));
-      const isReadable = isObject(read) && typeof read.unique_id === 'string';
-      if (!isReadable) expect(kept).not.toContain(secret);
-      else if (kept.includes(secret)) expect(JSON.parse(kept)).toEqual(ruled.preview(read).fields);
-    },
-  );
+  const changed = fc.tuple(fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 4 }));
+  await forAll([changed], { numRuns: 2_000 }, ([text, changes]) => {
+    const sent = changes.reduce((before, [at, taken, put]) => {
+      const place = at % before.length;
+      return before.slice(0, place) + put + before.slice(place + taken);
+    }, text);
+    const kept = ruled.admit(Buffer.from(sent)).body.toString();
+    const read = parseQuietly(Buffer.from(sent));
+    const isReadable = isObject(read) && typeof read.unique_id === 'string';
+    if (!isReadable) expect(kept).not.toContain(secret);
+    else if (kept.includes(secret)) expect(JSON.parse(kept)).toEqual(ruled.preview(read).fields);
+  });
   const broken = ruled.admit(Buffer.from(`{"unique_id":"a","x":[},"in":{"data":"${secret}"}}`));
   expect(broken.body.toString()).not.toContain(secret);
 });
@@ -159,26 +156,25 @@ test('what other rules have cleaned before is no more dropped than sealed', () =
 });
 
 test.each([
-  ['{"unique_id":"a","ANI":"0639981234'],
-  ['[{"unique_id":"a","ANI":"0639981234"}]'],
-  ['{"ANI":"0639981234"}'],
-  [`{"unique_id":"a","x":${'['.repeat(300)}"0639981234"${']'.repeat(300)}}`],
-])('what no rule can read is sealed, and opens with the private key: %.40s', (text) => {
-  const { body } = privacy.admit(Buffer.from(text));
-  expect(isSealed(body)).toBe(true);
-  expect(body.includes('0639981234')).toBe(false);
-  expect(createOpener(keys.privateKey)(body)?.toString()).toBe(text);
-  expect(createOpener(makeSealingKeys().privateKey)(body)).toBeUndefined();
-});
-
-test('what a list sends and nobody can read is sealed once, and known again', () => {
-  const body = Buffer.from('{"ANI":"0639981234"');
-  const [first, second] = [privacy.seal(rejectedOf(body)), privacy.seal(rejectedOf(body))];
-  expect(isSealed(first.body)).toBe(true);
-  expect(first.bodyHash).toEqual(second.bodyHash);
-  expect(first.bodyHash).toEqual(privacy.admit(body).bodyHash);
-  expect(privacy.seal(first)).toEqual(first);
-});
+  '{"unique_id":"a","ANI":"0639981234',
+  '[{"unique_id":"a","ANI":"0639981234"}]',
+  '{"ANI":"0639981234"}',
+  `{"unique_id":"a","x":${'['.repeat(300)}"0639981234"${']'.repeat(300)}}`,
+])(
+  'what no rule can read is sealed once, from a list too, known again, and opens with the private key: %.40s',
+  (text) => {
+    const admitted = privacy.admit(Buffer.from(text));
+    const listed = privacy.seal(rejectedOf(Buffer.from(text)));
+    for (const { body, bodyHash } of [admitted, listed, privacy.seal(rejectedOf(Buffer.from(text)))]) {
+      expect(isSealed(body)).toBe(true);
+      expect(body.includes('0639981234')).toBe(false);
+      expect(createOpener(keys.privateKey)(body)?.toString()).toBe(text);
+      expect(createOpener(makeSealingKeys().privateKey)(body)).toBeUndefined();
+      expect(bodyHash).toEqual(admitted.bodyHash);
+    }
+    expect(privacy.seal(listed)).toEqual(listed);
+  },
+);
 
 test('a sealed body that was changed does not open', () => {
   const sealed = createSealer(keys.publicKey)(Buffer.from('x'.repeat(100)));
@@ -239,7 +235,8 @@ const listOf = (...callData: readonly unknown[]) => pass({ callData }).callsync_
 test('has the words of each span, in their order, and the version of the detector', () => {
   const card = said('la carte 4970 1000 0000 0055 et le cryptogramme 123');
   const list = listOf(said('oui bonjour'), card, said('le 06 39 98 12 34, ou CT-771'));
-  expect(list).toEqual(JSON.parse('[[1,2,5,"card",1],[1,9,9,"cvv",1],[2,1,5,"phone",1],[2,7,7,"contract",null]]'));
+  const spans = ['[1,2,5,"card",1]', '[1,9,9,"cvv",1]', '[2,1,5,"phone",1]', '[2,7,7,"contract",null]'];
+  expect(list?.map((span) => JSON.stringify(span))).toEqual(spans);
 });
 
 test('names exactly the words that were replaced', async () => {
@@ -252,24 +249,17 @@ test('names exactly the words that were replaced', async () => {
     'né le 12 mars 1985',
     'oui',
   );
-  await forAll(
-    [fc.array(fc.tuple(phrase, fc.constantFrom('in', 'out')), { maxLength: 6 })],
-    { numRuns: 60 },
-    (lines) => {
-      const before = lines.map(([content, from]) => said(content, from));
-      const { callData, callsync_redactions: list = [] } = pass({ callData: before });
-      const after = callData as typeof before;
-      const named = list.flatMap(([utterance, first, last]) =>
-        Array.from({ length: last - first + 1 }, (_, index) => `${utterance}:${first + index}`),
-      );
-      const changed = before.flatMap(({ words }, utterance) =>
-        words.flatMap(({ value }, index) =>
-          after[utterance]?.words[index]?.value === value ? [] : [`${utterance}:${index}`],
-        ),
-      );
-      expect([...new Set(named)].sort()).toEqual(changed.sort());
-    },
-  );
+  const lines = fc.array(fc.tuple(phrase, fc.constantFrom('in', 'out')), { maxLength: 6 });
+  await forAll([lines], { numRuns: 60 }, (all) => {
+    const before = all.map(([content, from]) => said(content, from));
+    const { callData, callsync_redactions: list = [] } = pass({ callData: before });
+    const after = callData as typeof before;
+    const isNamed = (utterance: number, word: number) =>
+      list.some(([of, first, last]) => of === utterance && first <= word && word <= last);
+    for (const [utterance, { words }] of before.entries())
+      for (const [word, { value }] of words.entries())
+        expect(isNamed(utterance, word)).toBe(after[utterance]?.words[word]?.value !== value);
+  });
 });
 
 test('names no words where text and words differ, or where there are none', () => {
@@ -294,15 +284,12 @@ test('a second pass changes nothing, and one under stricter rules adds to it', (
   expect(pass(second)).toEqual(second);
 });
 
-test('stays when the words go', () => {
-  const without = openPseudonymous({ rules: [{ path: 'transcript_json.callData.words', action: 'drop' }] });
-  const first = pass({ callData: [said('le 06 39 98 12 34')] }, without);
+test('stays when the words go, and a rule may leave it out', () => {
+  const dropping = (path: string) => openPseudonymous({ rules: [{ path: `transcript_json.${path}`, action: 'drop' }] });
+  const first = pass({ callData: [said('le 06 39 98 12 34')] }, dropping('callData.words'));
   expect(first.callsync_redactions).toEqual([[0, 1, 5, 'phone', 1]]);
-  expect(pass(first, without)).toEqual(first);
-});
-
-test('a rule may leave it out', () => {
-  const without = openPseudonymous({ rules: [{ path: 'transcript_json.callsync_redactions', action: 'drop' }] });
+  expect(pass(first, dropping('callData.words'))).toEqual(first);
+  const without = dropping('callsync_redactions');
   expect(pass({ callData: [said('le 06 39 98 12 34')] }, without).callsync_redactions).toBeUndefined();
 });
 

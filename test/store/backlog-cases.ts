@@ -1,6 +1,6 @@
 /** A warehouse that commits at its own pace, with a backlog of years: a call of this minute must not queue behind it. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 import type { IngestDeps } from '../../src/pipeline/deps.ts';
 import { loadPending } from '../../src/pipeline/load/load-pending.ts';
@@ -10,7 +10,7 @@ import { limitsOf } from '../../src/warehouse/bigquery/quota.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { createLocalQuota, openBigquery } from '../support/open-bigquery.ts';
-import { observationOf, openPipeline, type Pipeline, register } from '../support/pipeline.ts';
+import { observationOf, register, usePipeline } from '../support/pipeline.ts';
 import { callIdOf, fillStore } from './fill-store.ts';
 
 /** BigQuery's quotas before the backlog: hours of continuous sync, with a commit every 65 s. */
@@ -27,11 +27,10 @@ const enough = 'Enough commits were watched.';
  */
 export const describeBacklog = (options: { pending: number; perCommit: number; commits: number }): void => {
   const { pending, perCommit, commits } = options;
-  let pipeline: Pipeline;
+  const pipeline = usePipeline({}, { keep: true });
   let config: BigqueryWarehouseConfig;
   let newest = pending;
   beforeAll(async () => {
-    pipeline = await openPipeline();
     for (const name of ['whole', 'behind']) await register(pipeline.store, name);
     await fillStore(pipeline.url, { calls: pending, warehouses: ['whole', 'behind'], pendingShare: 1 });
     const { restUrl: api_endpoint, project, dataset } = await useBigQuery();
@@ -39,7 +38,6 @@ export const describeBacklog = (options: { pending: number; perCommit: number; c
     config = bigqueryWarehouseSchema.parse(settings);
     expect(await countPending(pipeline.store, 'behind')).toBe(pending);
   }, 1_800_000);
-  afterAll(() => pipeline?.close());
 
   test.each(hoursBefore)(
     `while ${pending / perCommit} commits wait, a new call is visible within 2 minutes after %i hours of continuous sync`,

@@ -24,8 +24,7 @@ import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { advanceWatermark, recordWindow, uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import { createErasures } from '../support/erasures.ts';
-import { logRetention, openPipeline, type Pipeline, register, retention } from '../support/pipeline.ts';
+import { logRetention, register, retention, usePipeline } from '../support/pipeline.ts';
 import { asAdmin, connect } from '../support/postgres.ts';
 import { callIdOf, fillStore } from './fill-store.ts';
 
@@ -176,24 +175,18 @@ const readSync = async (store: Store, now: number): Promise<void> => {
 /** @param options.maxMs undefined = the time is printed only: it depends on what else the machine does. */
 export const describeScale = (options: { calls: number; maxBuffers: number; maxMs?: number }): void => {
   const { calls, maxBuffers, maxMs } = options;
-  let pipeline: Pipeline;
+  const pipeline = usePipeline({}, { keep: true });
   let store: Store;
   let costs: () => readonly StatementCost[];
-  const erasures = createErasures();
   beforeAll(async () => {
-    pipeline = await openPipeline();
     for (const name of filledWarehouses) await register(pipeline.store, name);
     console.log(`Fills a store with ${calls} calls; 3 million take some minutes.`);
     await fillStore(pipeline.url, { calls, warehouses: filledWarehouses });
     await explainStatements(pipeline.url);
-    store = await openStore({ url: pipeline.url, max: 4, erasures: erasures.open });
+    store = await openStore({ url: pipeline.url, max: 4, erasures: () => pipeline.store.erasures });
     costs = gatherCosts(store.pool);
   }, 3_600_000);
-  afterAll(async () => {
-    await store?.close();
-    await pipeline?.close();
-    erasures.remove();
-  });
+  afterAll(() => store?.close());
 
   test(`no statement looks at more than ${maxBuffers} pages, with ${calls} calls`, async () => {
     await runSteadyState(store, calls);

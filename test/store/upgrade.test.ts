@@ -1,6 +1,6 @@
 /** A version takes over the store, the inbox and the spool of the release before it, while that release's workers run. */
 import { cp } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { mergeBatch } from '../../src/pipeline/load/merge-inbox.ts';
 import { readRows } from '../../src/store/ledger/ledger.ts';
 import type { Migration } from '../../src/store/migrations.ts';
@@ -8,15 +8,12 @@ import { migrateStore, openStore } from '../../src/store/store.ts';
 import { uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
-import { observationOf, openPipeline, type Pipeline, register } from '../support/pipeline.ts';
+import { useOpened } from '../support/opened.ts';
+import { observationOf, openPipeline, register } from '../support/pipeline.ts';
 import { column } from '../support/rows.ts';
 import { releaseFolder, restoreReleased } from './released.ts';
 
-let released: Pipeline;
-beforeAll(async () => {
-  released = await openPipeline({}, restoreReleased);
-});
-afterAll(() => released.close());
+const released = useOpened(() => openPipeline({}, restoreReleased));
 
 test('the calls of a released store load, its windows count as read, and its inbox merges', async () => {
   const { store, deps } = released;

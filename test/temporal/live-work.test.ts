@@ -5,7 +5,7 @@ import { Context } from '@temporalio/activity';
 import { Client, Connection } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
 import { transient } from '../../src/lib/errors.ts';
 import { beginErasure, finishErasure, resumeErasure } from '../../src/pipeline/persons/erase.ts';
@@ -21,14 +21,13 @@ import {
   taskQueuesOf,
   wakeSignal,
 } from '../../workflows/messages.ts';
+import { useOpened } from '../support/opened.ts';
 import { asUsual, mean } from '../support/persons.ts';
 import { openPipeline } from '../support/pipeline.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
 type Activities = Record<string, (input: never) => Promise<unknown>>;
-
-type FakeWorkers = Awaited<ReturnType<typeof startFakeWorkers>>;
 
 /** @param slots activities at once, per queue; 10 by default. */
 const startFakeWorkers = async (
@@ -86,7 +85,6 @@ const state = {
   read: [] as Range[],
   /** Axes of the parts that were read, in order. */
   axes: [] as string[],
-  plans: 0,
   finishes: 0,
   plan: {} as PlannedSync,
   /** A range whose reading does not end while it stands here. */
@@ -106,60 +104,57 @@ const hang = async (): Promise<never> => {
   return await context.cancelled.finally(() => clearInterval(beat));
 };
 
-let site: FakeWorkers;
-beforeAll(async () => {
-  site = await startFakeWorkers(
-    {
-      live: {
-        mergeInbox: async () => {
-          state.merges += 1;
-          return { repeats: state.repeats, more: state.more };
+const site = useOpened(
+  () =>
+    startFakeWorkers(
+      {
+        live: {
+          mergeInbox: async () => {
+            state.merges += 1;
+            return { repeats: state.repeats, more: state.more };
+          },
+          rereadCalls: async () => {
+            state.rereads += 1;
+            return await hang();
+          },
+          planSync: async () => state.plan,
+          readRangePart: async ({ range, axis }: { range: Range; axis: string }) => {
+            state.read.push(range);
+            state.axes.push(axis);
+            while (state.slow?.to === range.to) await delay(20);
+            return { totals: { ...emptyTotals, calls: 1 }, rest: null, windowLength: hour };
+          },
+          finishSync: async () => {
+            state.finishes += 1;
+            return { watermark: state.finishes };
+          },
         },
-        rereadCalls: async () => {
-          state.rereads += 1;
-          return await hang();
+        read: {
+          countRange: async ({ range }: { range: Range }) => ({ range, expected: null, windowLength: hour }),
+          readRangePart: async () => {
+            state.parts += 1;
+            return state.loading ? { totals: emptyTotals, rest: null, windowLength: hour } : await hang();
+          },
         },
-        planSync: async () => {
-          state.plans += 1;
-          return state.plan;
-        },
-        readRangePart: async ({ range, axis }: { range: Range; axis: string }) => {
-          state.read.push(range);
-          state.axes.push(axis);
-          while (state.slow?.to === range.to) await delay(20);
-          return { totals: { ...emptyTotals, calls: 1 }, rest: null, windowLength: hour };
-        },
-        finishSync: async () => {
-          state.finishes += 1;
-          return { watermark: state.finishes };
+        load: {
+          listPending: async () => (state.pending === 0 ? {} : { main: state.pending }),
+          loadPending: async () => {
+            if (state.loading) return await hang();
+            const held = state.held > 0 ? state.held-- : 0;
+            return { sent: 0, changed: held === 0 ? 1 : 0, more: false, held };
+          },
+          runMaintenance: async () => {
+            state.maintained += 1;
+          },
+          resumeErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
         },
       },
-      read: {
-        countRange: async ({ range }: { range: Range }) => ({ range, expected: null, windowLength: hour }),
-        readRangePart: async () => {
-          state.parts += 1;
-          return state.loading ? { totals: emptyTotals, rest: null, windowLength: hour } : await hang();
-        },
-      },
-      load: {
-        listPending: async () => (state.pending === 0 ? {} : { main: state.pending }),
-        loadPending: async () => {
-          if (state.loading) return await hang();
-          const held = state.held > 0 ? state.held-- : 0;
-          return { sent: 0, changed: held === 0 ? 1 : 0, more: false, held };
-        },
-        runMaintenance: async () => {
-          state.maintained += 1;
-        },
-        resumeErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
-      },
-    },
-    { read: 2 },
-  );
-});
-afterAll(() => site?.dispose());
+      { read: 2 },
+    ),
+  ({ dispose }) => dispose(),
+);
 beforeEach(() => {
-  Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], axes: [], plans: 0, finishes: 0 });
+  Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], axes: [], finishes: 0 });
   Object.assign(state, { pending: 0, held: 0, loading: false, more: false });
 });
 

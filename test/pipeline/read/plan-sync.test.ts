@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
@@ -55,11 +55,12 @@ const leaveWatermark = (at: number, startedFrom = at) =>
   );
 const ageReadings = (by: string) => store().query('UPDATE windows SET read_at = read_at - $1::interval', [by]);
 
-describe.each([
+test.each([
   ['ahead of', 600],
   ['behind', -600],
-])('by the service’s clock, which is %s ours, from the first plan on', (_, seconds) => {
-  test('sync reads up to now, and counts as read what is settled', async () => {
+])(
+  'by the service’s clock, which is %s ours, sync reads up to now from the first plan on, counts as read what is settled, and a backfill ends, even if its end was asked for by a clock that is ahead',
+  async (_, seconds) => {
     const { deps, source, serviceNow } = await open(seconds);
     for (const requests of [1, 1]) {
       const earliest = await serviceNow();
@@ -71,17 +72,13 @@ describe.each([
       expect(settledTo).toBe((top[0]?.to ?? 0) - settle);
       expect(source.list.counts.requests).toBe(requests);
     }
-  });
-
-  test('a backfill ends, even if its end was asked for by a clock that is ahead', async () => {
-    const { deps, serviceNow } = await open(seconds);
     const asked = { from: second, to: Date.now() * 1000 + 24 * hour };
     const { range } = await countRange(deps, { axis, range: asked }, new AbortController().signal);
     expect(range.from).toBe(asked.from);
     expect(range.to).toBeLessThanOrEqual((await serviceNow()) - settle);
     expect(range.to).toBeGreaterThan((await serviceNow()) - settle - minute);
-  });
-});
+  },
+);
 
 test('the plan of continuous sync goes back to the watermark, however short its relative start is', async () => {
   const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - hour });

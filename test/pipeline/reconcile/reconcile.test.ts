@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { transient } from '../../../src/lib/errors.ts';
@@ -9,17 +9,21 @@ import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
 import { withList } from '../../source/simulated.ts';
+import { useOpened } from '../../support/opened.ts';
 import { withProof } from '../../support/persons.ts';
 import { observationOf } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
-import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';
+import { startReceiver, testSecret } from '../../webhook/support/receiver.ts';
 import { day, useInstallation } from './installation.ts';
 
 const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
 const from = new Date(Date.parse(to) - 12 * 86_400_000).toISOString();
 const here = useInstallation({ seed: 6, calls: { count: 250, utterances: 4, words: 4, to, from } });
-let receiver: StartedReceiver;
+const receiver = useOpened(
+  () => startReceiver({ databaseUrl: here.url }),
+  ({ stop }) => stop(),
+);
 const query = (sql: string, values?: unknown[]) => here.query(sql, values);
 const wholeRange = () => ({ from: here.range.from, to: here.range.to - 10 * day });
 
@@ -28,7 +32,6 @@ const reconcileWith = (readPages: Source['list']['readPages']) =>
   here.reconcile({ range: wholeRange(), force: true }, withList(here.deps, { readPages }));
 
 beforeAll(async () => {
-  receiver = await startReceiver({ databaseUrl: here.url });
   const webhooks = { url: receiver.url, secret: testSecret, dropShare: 0.05, concurrency: 8 };
   await here.simulator.configure({ webhooks });
   await here.simulator.sendWebhooks({});
@@ -38,7 +41,6 @@ beforeAll(async () => {
   await here.merge();
   await here.backfill();
 });
-afterAll(() => receiver?.stop());
 
 test('reconciling proves every window of an installation that has everything', async () => {
   const totals = await here.reconcile({ range: wholeRange() });
