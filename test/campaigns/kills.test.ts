@@ -7,11 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { killTemporalDuringBackfill } from '../e2e/kill-temporal.ts';
 import { type Kill, restoreUnderLoad } from '../e2e/restore-cases.ts';
 import { findInstalledPostgres } from '../support/installed-postgres.ts';
-import {
-  describeConflicts,
-  describeKills as describeLoadKills,
-  describeLostResponses,
-} from '../warehouse/bigquery/fault-cases.ts';
+import * as faults from '../warehouse/bigquery/fault-cases.ts';
 import { describeKills } from '../webhook/kill-cases.ts';
 
 /**
@@ -48,7 +44,7 @@ describe('receiver', () => describeKills({ kills: 100 }));
 
 /** Lost responses, conflicts and kills in BigQuery loads, against a strict stand-in. About 5 minutes. */
 describe('bigquery', () => {
-  describeLostResponses({ lost: 200 });
-  describeConflicts({ inARow: 30 });
-  describeLoadKills(10);
+  faults.describeLostResponses({ lost: 200 });
+  faults.describeConflicts({ inARow: 30 });
+  faults.describeKills(10);
 });

@@ -13,16 +13,7 @@ import { sumPurged } from '../../src/store/persons/texts.ts';
 import { recordWindow } from '../../src/store/windows/windows.ts';
 import { startErase, startLoadWarehouse, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
-import {
-  backfillId,
-  eraseId,
-  loadWarehouseId,
-  mergeInboxId,
-  pauseUpdate,
-  resumeUpdate,
-  setConcurrencyUpdate,
-  taskQueuesOf,
-} from '../../workflows/messages.ts';
+import * as messages from '../../workflows/messages.ts';
 import { dumpStore, releaseFolder } from '../store/released.ts';
 import { install } from '../support/installation.ts';
 import { deliver, observationOf, openPipeline } from '../support/pipeline.ts';
@@ -38,7 +29,7 @@ test('records a history of every workflow', async () => {
   });
   onTestFinished(() => site.dispose());
   await site.startWorker();
-  const queues = taskQueuesOf(site.prefix);
+  const queues = messages.taskQueuesOf(site.prefix);
   const { workflow } = site.client;
   const save = async (name: string, workflowId: string, runId?: string): Promise<void> => {
     const history = await workflow.getHandle(workflowId, runId).fetchHistory();
@@ -46,10 +37,10 @@ test('records a history of every workflow', async () => {
   };
 
   const { result } = await site.backfill('recorded', { concurrency: 2 });
-  const handle = workflow.getHandle(backfillId(site.prefix, 'recorded'));
-  await handle.executeUpdate(pauseUpdate);
-  await handle.executeUpdate(setConcurrencyUpdate, { args: [3] });
-  await handle.executeUpdate(resumeUpdate);
+  const handle = workflow.getHandle(messages.backfillId(site.prefix, 'recorded'));
+  await handle.executeUpdate(messages.pauseUpdate);
+  await handle.executeUpdate(messages.setConcurrencyUpdate, { args: [3] });
+  await handle.executeUpdate(messages.resumeUpdate);
   expect((await result).state).toBe('done');
   await save('backfill', handle.workflowId);
 
@@ -67,17 +58,17 @@ test('records a history of every workflow', async () => {
   }
 
   await (await startLoadWarehouse(site.client, site.prefix, { warehouse: 'postgres', origin: 'rebuild' })).result();
-  await save('load-warehouse', loadWarehouseId(site.prefix, 'postgres'));
+  await save('load-warehouse', messages.loadWarehouseId(site.prefix, 'postgres'));
 
   const draft = { known: 0, erased: 0, purged: sumPurged() };
   const requestId = await openErasure(site.store, { draft, callIds: [], subjects: [] });
   await (await startErase(site.client, site.prefix, requestId)).result();
-  await save('erase', eraseId(site.prefix, requestId));
+  await save('erase', messages.eraseId(site.prefix, requestId));
 
   await wakeMergeInbox(site.client, site.prefix);
   await wakeMergeInbox(site.client, site.prefix);
-  await workflow.getHandle(mergeInboxId(site.prefix)).result();
-  await save('merge-inbox', mergeInboxId(site.prefix));
+  await workflow.getHandle(messages.mergeInboxId(site.prefix)).result();
+  await save('merge-inbox', messages.mergeInboxId(site.prefix));
 });
 
 test('keeps a store and a spool', async () => {

@@ -4,14 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ScheduledBackfill, scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
-import {
-  backfillSchedule,
-  createBackfillSchedule,
-  ensureBackfillSchedules,
-  ensureSchedules,
-  listBackfillSchedules,
-  schedulesOf,
-} from '../../src/temporal/schedules.ts';
+import * as schedules from '../../src/temporal/schedules.ts';
 import { type BackfillProgress, backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { endProcess, useInstallation } from '../support/installation.ts';
 import { listDue, type TestTemporal, useTemporal } from '../support/temporal.ts';
@@ -33,13 +26,14 @@ describe('schedules', () => {
     client = new Client({ connection, namespace: temporal.namespace });
   });
   afterAll(async () => {
-    for (const { name } of await listBackfillSchedules(client, prefix))
-      await backfillSchedule(client, prefix, name).delete();
+    for (const { name } of await schedules.listBackfillSchedules(client, prefix))
+      await schedules.backfillSchedule(client, prefix, name).delete();
     await connection.close();
   });
 
-  const ensure = (...wanted: ScheduledBackfill[]) => ensureBackfillSchedules(client, prefix, { wanted, defaults });
-  const names = async () => (await listBackfillSchedules(client, prefix)).map(({ name }) => name);
+  const ensure = (...wanted: ScheduledBackfill[]) =>
+    schedules.ensureBackfillSchedules(client, prefix, { wanted, defaults });
+  const names = async () => (await schedules.listBackfillSchedules(client, prefix)).map(({ name }) => name);
 
   const matching = (name: string, from: string, to: string): Promise<string[]> =>
     listDue(client, backfillScheduleId(prefix, name), new Date(from), new Date(to));
@@ -60,25 +54,25 @@ describe('schedules', () => {
 
   test('follow the configuration, and leave those of operators alone', async () => {
     const mine = wantedOf({ name: 'mine', every: '1h' });
-    await createBackfillSchedule(client, prefix, { wanted: mine, defaults, owner: 'operator' });
+    await schedules.createBackfillSchedule(client, prefix, { wanted: mine, defaults, owner: 'operator' });
     await ensure(wantedOf({ name: 'kept', every: '1h' }), wantedOf({ name: 'gone', every: '1h' }));
     await until('the server lists all', async () => (await names()).join() === 'gone,kept,mine');
-    await backfillSchedule(client, prefix, 'kept').pause('by hand');
+    await schedules.backfillSchedule(client, prefix, 'kept').pause('by hand');
 
     const again = await ensure(wantedOf({ name: 'kept', every: '2h' }), wantedOf({ name: 'mine', every: '9h' }));
     expect(again).toEqual(['mine']);
     await until('one is gone', async () => (await names()).join() === 'kept,mine');
-    const kept = await backfillSchedule(client, prefix, 'kept').describe();
+    const kept = await schedules.backfillSchedule(client, prefix, 'kept').describe();
     expect(kept.spec.intervals).toMatchObject([{ every: 7_200_000 }]);
     expect(kept.state).toMatchObject({ paused: true, note: 'by hand' });
-    const { spec } = await backfillSchedule(client, prefix, 'mine').describe();
+    const { spec } = await schedules.backfillSchedule(client, prefix, 'mine').describe();
     expect(spec.intervals).toMatchObject([{ every: 3_600_000 }]);
   });
 
   test('of the installation tell what they do, to be searched for', async () => {
-    await ensureSchedules(client, prefix, syncConfigSchema.parse({}));
+    await schedules.ensureSchedules(client, prefix, syncConfigSchema.parse({}));
     const kinds: unknown[] = [];
-    for (const id of schedulesOf(prefix)) {
+    for (const id of schedules.schedulesOf(prefix)) {
       const { typedSearchAttributes: found } = (await client.schedule.getHandle(id).describe()).action;
       kinds.push((Array.isArray(found) ? found : (found?.getAll() ?? [])).map(({ value }) => value));
       await client.schedule.getHandle(id).delete();
@@ -98,9 +92,9 @@ describe('a scheduled backfill', () => {
     source: { limits: { requests: 400, per_s: 1 } },
   }));
   test('that came due while no worker was there covers what it was to cover', async () => {
-    const handle = backfillSchedule(site.client, site.prefix, 'often');
+    const handle = schedules.backfillSchedule(site.client, site.prefix, 'often');
     const wanted = wantedOf({ name: 'often', every: '2s', last: '900d' });
-    await createBackfillSchedule(site.client, site.prefix, { wanted, defaults, owner: 'operator' });
+    await schedules.createBackfillSchedule(site.client, site.prefix, { wanted, defaults, owner: 'operator' });
     const first = async () => (await handle.describe()).info.recentActions[0];
     await until('a run is due', async () => (await first()) !== undefined);
     const run = await first();

@@ -12,15 +12,7 @@ import { beginErasure, finishErasure, resumeErasure } from '../../src/pipeline/p
 import type { planSync } from '../../src/pipeline/read/plan-sync.ts';
 import { verifyReceipts } from '../../src/store/persons/receipts.ts';
 import { startErase } from '../../src/temporal/workflow-client.ts';
-import {
-  erasureProgressQuery,
-  mergeInboxId,
-  progressQuery,
-  rereadCallsId,
-  type TaskQueues,
-  taskQueuesOf,
-  wakeSignal,
-} from '../../workflows/messages.ts';
+import * as messages from '../../workflows/messages.ts';
 import { useOpened } from '../support/opened.ts';
 import { asUsual, mean } from '../support/persons.ts';
 import { openPipeline } from '../support/pipeline.ts';
@@ -31,13 +23,13 @@ type Activities = Record<string, (input: never) => Promise<unknown>>;
 
 /** @param slots activities at once, per queue; 10 by default. */
 const startFakeWorkers = async (
-  activities: Partial<Record<Exclude<keyof TaskQueues, 'workflows'>, Activities>>,
-  slots: Partial<Record<keyof TaskQueues, number>> = {},
+  activities: Partial<Record<Exclude<keyof messages.TaskQueues, 'workflows'>, Activities>>,
+  slots: Partial<Record<keyof messages.TaskQueues, number>> = {},
 ) => {
   const { address, taskQueue } = await useTemporal();
   const connection = await Connection.connect({ address });
   const native = await NativeConnection.connect({ address });
-  const queues = taskQueuesOf(taskQueue);
+  const queues = messages.taskQueuesOf(taskQueue);
   const codePath = new URL('../../dist/workflow-bundle.js', import.meta.url).pathname;
   const workers = await Promise.all([
     Worker.create({ connection: native, taskQueue: queues.workflows, workflowBundle: { codePath } }),
@@ -173,11 +165,11 @@ const startBackfill = (name: string, range: Range, concurrency: number) => {
 test('while the list is away and a repeated delivery waits, every wake brings a merge, and the sweep ends with maintenance, however long the backlog is', async () => {
   const prefix = site.queues.workflows;
   state.repeats = 1;
-  const merge = await start('mergeInbox', mergeInboxId(prefix), { maxDelayMs: 60_000 });
+  const merge = await start('mergeInbox', messages.mergeInboxId(prefix), { maxDelayMs: 60_000 });
   await until('the re-reads have begun', async () => state.rereads === 1);
   for (let wake = 1; wake <= 3; wake += 1) {
     const before = state.merges;
-    await merge.signal(wakeSignal);
+    await merge.signal(messages.wakeSignal);
     await until('the inbox is merged again', async () => state.merges > before);
   }
   await merge.terminate();
@@ -187,7 +179,7 @@ test('while the list is away and a repeated delivery waits, every wake brings a 
   expect(state.maintained).toBe(1);
   // They run on their own, once.
   expect(state.rereads).toBe(1);
-  const rereads = site.client.workflow.getHandle(rereadCallsId(prefix));
+  const rereads = site.client.workflow.getHandle(messages.rereadCallsId(prefix));
   expect((await rereads.describe()).status.name).toBe('RUNNING');
   await rereads.terminate();
 });
@@ -259,7 +251,7 @@ test('what is left to be loaded keeps a backfill from saying that it is done', a
   const running = async () =>
     (await backfill.describe()).raw.pendingActivities?.map(({ activityType }) => activityType?.name);
   await expect.poll(running).toContain('loadPending');
-  expect(await backfill.query(progressQuery)).toMatchObject({ state: 'running', share: 1 });
+  expect(await backfill.query(messages.progressQuery)).toMatchObject({ state: 'running', share: 1 });
   await backfill.terminate();
 });
 
@@ -288,7 +280,7 @@ test('an erasure whose command was killed when the store was rid of the person e
   const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), asUsual);
   state.carryOn = (request) => resumeErasure(deps, request);
   const handle = await startErase(site.client, site.queues.workflows, requestId);
-  await expect.poll(() => handle.query(erasureProgressQuery)).toEqual({ waiting: ['main'] });
+  await expect.poll(() => handle.query(messages.erasureProgressQuery)).toEqual({ waiting: ['main'] });
   expect(await finishErasure(deps, requestId, { load: false })).toEqual({ waiting: ['main'], receipt: undefined });
   away = false;
   expect(await handle.result()).toEqual({ receiptId: 1 });

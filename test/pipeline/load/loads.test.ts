@@ -8,14 +8,7 @@ import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { createPipeline, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
-import {
-  completeLoad,
-  countPending,
-  keepLoad,
-  markPending,
-  planLoad,
-  readPending,
-} from '../../../src/store/loads/loads.ts';
+import * as loads from '../../../src/store/loads/loads.ts';
 import { issueEpoch, requestWalk, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
@@ -38,12 +31,12 @@ const observation = (id: string, n: number): Observation =>
 const erase = (ids: readonly string[]) =>
   pipeline.store.transaction(async (tx) => {
     const erased = await eraseFromLedger(tx, ids);
-    await markPending(tx, ids);
+    await loads.markPending(tx, ids);
     return erased;
   });
 const statuses = async (target = pipeline.target): Promise<Record<string, unknown>> =>
   Object.fromEntries((await target.warehouse.query('SELECT call_id, status FROM calls')).map(Object.values));
-const pending = (name = 'main'): Promise<number> => countPending(pipeline.store, name);
+const pending = (name = 'main'): Promise<number> => loads.countPending(pipeline.store, name);
 
 /** Walks over the ledger; with `rewrite`, every call is written again. Returns how many calls became pending. */
 const walk = async (rewrite = false): Promise<number> => {
@@ -107,7 +100,8 @@ test('an older load that is completed late does not settle a call whose newer re
   expect(await pending()).toBe(1);
   expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
   expect(await pending()).toBe(0);
-  for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store, plan, async () => []);
+  for (const { plan } of [...older.loads, ...newer.loads])
+    await loads.completeLoad(pipeline.store, plan, async () => []);
   expect(await pending()).toBe(0);
 });
 
@@ -193,7 +187,7 @@ test('two loads at once take no call and no delivery twice, also where those of 
 test('a crash: the calls of a load whose process is still at it are left alone, however long it takes', async () => {
   const folded = await pipeline.fold([observation('a', 1)]);
   await age(600);
-  for (const { plan } of folded.loads) await keepLoad(pipeline.store, plan.loadId);
+  for (const { plan } of folded.loads) await loads.keepLoad(pipeline.store, plan.loadId);
   const load = () => loadPending(pipeline.deps, { warehouse: 'main', origin: 'fill' });
   expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 1 });
   await age(21);
@@ -206,9 +200,9 @@ test('a crash: two planners of one call know each other’s dates, so that it ca
   await register(store, 'paced');
   const plan = (partition: string, beforeCommit: () => Promise<unknown>) =>
     store.transaction(async (tx) => {
-      const { calls } = await readPending(tx, 'paced', { limit: 10, graceSeconds: 0, flattenVersion });
+      const { calls } = await loads.readPending(tx, 'paced', { limit: 10, graceSeconds: 0, flattenVersion });
       const load = { warehouse: 'paced', flattenVersion, origin: 'test' };
-      await planLoad(tx, load, [{ callId: 'a', revision: 1, partition }]);
+      await loads.planLoad(tx, load, [{ callId: 'a', revision: 1, partition }]);
       await beforeCommit();
       return calls[0]?.partitions;
     });

@@ -3,13 +3,7 @@ import type { Range } from '../../../schemas/orchestration.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { asSync, countRange, finishSync, planSync } from '../../../src/pipeline/read/plan-sync.ts';
-import {
-  advanceWatermark,
-  listProblems,
-  openProblems,
-  recordWindow,
-  replaceProblems,
-} from '../../../src/store/windows/windows.ts';
+import * as windows from '../../../src/store/windows/windows.ts';
 import { readPart, simulatedSource, withList } from '../../source/simulated.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
@@ -46,7 +40,7 @@ const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
 
 const store = () => pipeline.store;
 const recordRead = (from: number, to: number, shown: 'total' | 'none' = 'total') =>
-  recordWindow(store(), { axis, from, to, calls: 0, shown, origin: 'sync' });
+  windows.recordWindow(store(), { axis, from, to, calls: 0, shown, origin: 'sync' });
 /** Leftovers of an earlier run. */
 const leaveWatermark = (at: number, startedFrom = at) =>
   store().query(
@@ -86,7 +80,7 @@ test('the plan of continuous sync goes back to the watermark, however short its 
   await leaveWatermark(watermark, watermark - 24 * hour);
   const { rest, top } = await planSync(deps);
   expect(Math.min(...[...rest, ...top].map(({ from }) => from))).toBeLessThanOrEqual(watermark - lookback);
-  expect((await advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
+  expect((await windows.advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
 });
 
 test('the plan of continuous sync reads nothing before its first start, which a later configuration does not move', async () => {
@@ -133,7 +127,9 @@ test('the plan of continuous sync tries problems of other axes again when they a
   await leaveWatermark(now - 10 * hour);
   const range = { from: now - 5 * hour, to: now - 4 * hour };
   for (const other of ['timestamp', 'gone'])
-    await replaceProblems(store(), { axis: other, ...range }, [{ axis: other, ...range, problem: 'unreadable' }]);
+    await windows.replaceProblems(store(), { axis: other, ...range }, [
+      { axis: other, ...range, problem: 'unreadable' },
+    ]);
   expect((await planSync(deps)).others).toEqual([]);
   await store().query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
   const { others, rest } = await planSync(deps);
@@ -147,7 +143,7 @@ test('the plan of continuous sync: the watermark passes problems, and waits for 
   await leaveWatermark(at);
   await recordRead(at, at + hour);
   const problem = { axis, from: at + hour, to: at + 2 * hour };
-  await replaceProblems(store(), problem, [{ ...problem, problem: 'unreadable' }]);
+  await windows.replaceProblems(store(), problem, [{ ...problem, problem: 'unreadable' }]);
   await recordRead(at + 2 * hour, at + 3 * hour);
   await recordRead(at + 3 * hour, at + 4 * hour, 'none');
   await recordRead(at + 4 * hour, at + 5 * hour);
@@ -159,13 +155,13 @@ test('the plan of continuous sync: a problem waits twice as long after each vain
   const range = { axis, from: hour, to: 2 * hour };
   const inner = { axis, from: hour + minute, to: hour + 2 * minute, problem: 'unreadable' };
   for (const problem of [{ ...range, problem: 'unreadable' }, inner, inner]) {
-    await replaceProblems(store(), range, [problem]);
+    await windows.replaceProblems(store(), range, [problem]);
     const minutes = 'SELECT round(extract(epoch FROM next_at - now()) / 60)::int FROM window_problems';
     waits.push(...(await column<number>(store(), `${minutes} WHERE resolved_at IS NULL`)));
   }
   expect(waits).toEqual([1, 2, 4]);
-  await replaceProblems(store(), range, []);
-  expect(await openProblems(store())).toEqual([]);
+  await windows.replaceProblems(store(), range, []);
+  expect(await windows.openProblems(store())).toEqual([]);
 });
 
 test('the plan of continuous sync: what it fails with is kept until a run has seen the newest calls', async () => {
@@ -206,11 +202,11 @@ const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[
 
 test('a window that fails for good is tried again, then recorded and passed over', async () => {
   await expect(fail(1, {})).rejects.toThrow('500');
-  expect(await openProblems(store())).toEqual([]);
+  expect(await windows.openProblems(store())).toEqual([]);
   expect(await fail(3, {})).toMatchObject({ rest: null, totals: { problems: 2 } });
   const problem = expect.stringContaining('SERVICE_UNAVAILABLE');
-  expect(await openProblems(store())).toMatchObject([{ problem }, { problem }]);
-  const halves = await listProblems(store());
+  expect(await windows.openProblems(store())).toMatchObject([{ problem }, { problem }]);
+  const halves = await windows.listProblems(store());
   expect(halves).toHaveLength(2);
   for (const { from, to } of halves) expect(Math.abs(to - from - hour / 2)).toBeLessThanOrEqual(second);
 });
@@ -236,7 +232,7 @@ test('a window that fails for good because one page is never answered is left af
     const before = unanswered;
     for (const { from, to: end } of left) await read(hung, { from, to: end }, 3);
     expect(unanswered - before).toBeLessThanOrEqual(5);
-    left = await listProblems(store());
+    left = await windows.listProblems(store());
     expect(left.some(holds)).toBe(true);
   }
   expect(left).toHaveLength(1);
@@ -246,5 +242,5 @@ test('a window that fails for good because one page is never answered is left af
 test('a window that fails for good is no problem of its own while the service does not answer at all', async () => {
   const away = { faults: { rates: { error_500: 1 }, scope: ['list' as const] } };
   await expect(fail(3, away)).rejects.toThrow('500');
-  expect(await openProblems(store())).toEqual([]);
+  expect(await windows.openProblems(store())).toEqual([]);
 });

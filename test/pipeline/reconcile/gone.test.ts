@@ -17,7 +17,8 @@ const begin = end - 4 * dayMs;
 const range = { from: begin * 1000, to: end * 1000 };
 const textOf = (ms: number): string => new Date(ms).toISOString();
 const times = { from: textOf(begin), to: textOf(end) };
-const calls = { count: 240, utterances: 2, words: 3, otherShare: 0, density: 'even', ...times } as const;
+const even = { otherShare: 0, density: 'even' } as const;
+const calls = { count: 240, utterances: 2, words: 3, ...even, ...times };
 
 /** An installation that has read everything. */
 const install = async (more: SimulatorOptions = {}): Promise<Installation> => {
@@ -145,7 +146,7 @@ test('a window that is suddenly empty is flagged by the weeks before, also when 
 
 const options = { signal: new AbortController().signal, alive: () => undefined };
 const [dayBefore, lastDay] = [21, 20].map((ago) => textOf(Date.now() - ago * dayMs));
-const site = useInstallation({ calls: { ...calls, count: 1_000, utterances: 12, from: dayBefore, to: lastDay } });
+const site = useInstallation({ calls: { ...even, count: 1_000, utterances: 12, from: dayBefore, to: lastDay } });
 beforeAll(() => site.backfill());
 const read = (level: Parameters<typeof compareListing>[1]['level'] = 'fields') =>
   readChanged(site.deps, { axis: 'timestamp', range: site.range, level, confirm: 'later', origin: 'test' }, options);

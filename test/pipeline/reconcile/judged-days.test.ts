@@ -19,8 +19,10 @@ const days = 365;
 const here = usePipeline({}, { keep: true });
 
 test('a year of days is judged by the date that was printed, and its rows compared every 30 days, also when the oldest day never is', async () => {
+  const [base_url, client] = ['http://127.0.0.1:9', { client_id: 'c', client_secret: 's' }];
+  const service = { base_url, auth_url: base_url, realm: 'r', ...client };
   const cursor_fields = [{ name: 'timestamp', from_param: 'from', to_param: 'to', record_field: 'timestamp' }];
-  const source = createSource(sourceConfigSchema.parse({ base_url: 'http://127.0.0.1:9', list: { cursor_fields } }));
+  const source = createSource(sourceConfigSchema.parse({ ...service, list: { cursor_fields } }));
   const begin = start + days * day + day / 2;
   let now = begin;
   const deps = { ...here.deps, source, now: () => new Date(now / 1000), version: 'test' } as unknown as ReconcileDeps;
