@@ -1,5 +1,4 @@
-/** Everything that a store, warehouses and files hold, as text that can be searched. */
-import { readFileSync } from 'node:fs';
+/** Everything that schemas hold, as text that can be searched. */
 import { inflateRawSync } from 'node:zlib';
 import type pg from 'pg';
 
@@ -25,25 +24,4 @@ const readBytes = (bytes: Buffer): string => {
   } catch {
     return bytes.toString('latin1');
   }
-};
-
-export function* readFiles(files: readonly string[]): Generator<string> {
-  for (const file of files) yield readFileSync(file, 'latin1');
-}
-
-/** How many of the texts hold one of the values, with the first of them. */
-export const search = async (
-  texts: AsyncIterable<string> | Iterable<string>,
-  sought: ReadonlySet<string>,
-  candidatesIn: (text: string) => Iterable<string>,
-): Promise<string[]> => {
-  const found: string[] = [];
-  for await (const text of texts) {
-    for (const candidate of candidatesIn(text)) {
-      if (!sought.has(candidate)) continue;
-      found.push(`${candidate}: ${text.slice(0, 200)}`);
-      break;
-    }
-  }
-  return found;
 };
