@@ -13,10 +13,14 @@ import { type Dbt, type DbtAdapter, installDbt, openDbt, postgresTarget, setting
 import { stateRow } from '../marts/log-rows.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
-import { useBigQuery } from '../support/bigquery.ts';
+import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
+
+const bigqueryTarget = ({ project, dataset, restUrl: api_endpoint }: Omit<TestBigQuery, 'grpcAddress'>) => ({
+  ...{ method: 'oauth-secrets', token: 'none', project, dataset, api_endpoint, threads: 1 },
+});
 
 /**
  * The dbt package with the real dbt-bigquery on the local BigQuery: it builds, its marts equal the views, sources are
@@ -30,10 +34,7 @@ describe('bigquery', () => {
   let vars: Readonly<Record<string, unknown>>;
   let views: readonly string[];
 
-  const targetOf = (dataset: string) => {
-    const { project, restUrl: api_endpoint } = here.bigqueryPlace;
-    return { method: 'oauth-secrets', token: 'none', project, dataset, api_endpoint, threads: 1 };
-  };
+  const targetOf = (dataset: string) => bigqueryTarget({ ...here.bigqueryPlace, dataset });
 
   beforeAll(async () => {
     expect(await installDbt('bigquery')).toBeUndefined();
@@ -128,9 +129,9 @@ describe('seeds', () => {
       return { target: postgresTarget(database.url, schema), vars: {}, close: () => database.drop() };
     },
     async bigquery() {
-      const { project, dataset, restUrl: api_endpoint } = await useBigQuery();
-      const target = { method: 'oauth-secrets', token: 'none', project, dataset, api_endpoint, threads: 1 };
-      return { target, vars: { callsync_schema: dataset }, close: () => Promise.resolve() };
+      const place = await useBigQuery();
+      const vars = { callsync_schema: place.dataset };
+      return { target: bigqueryTarget(place), vars, close: () => Promise.resolve() };
     },
   };
 

@@ -76,10 +76,9 @@ test('storm: loses nothing, doubles nothing, and stays small in Temporal', async
   expect(await count('warehouse_calls WHERE pending')).toBe(0);
 
   const written = await loaded();
-  const read = await site.store.query<{ from: number; to: number }>(
-    `SELECT (extract(epoch FROM window_from) * 1000)::bigint AS from, (extract(epoch FROM window_to) * 1000)::bigint AS to
-       FROM windows WHERE axis = 'qualified'`,
-  );
+  const read = await site.store.query<{ from: number; to: number }>(`SELECT
+      (extract(epoch FROM window_from) * 1000)::bigint AS from, (extract(epoch FROM window_to) * 1000)::bigint AS to
+    FROM windows WHERE axis = 'qualified'`);
   const inRead = (at: number): boolean => read.some((window) => at >= window.from && at < window.to);
   const ids = new Set<string>();
   for await (const { call_id: callId } of site.warehouse.rowsOf('calls')) {

@@ -13,9 +13,8 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
     const url = await database.open('session');
     const stores = [await openStore({ url, max: 3 }), await openStore({ url, max: 3 })] as const;
     for (const { close } of stores) onTestFinished(close);
-    const [settings] = await stores[0].query(
-      `SELECT current_schema() AS schema, current_setting('TimeZone') AS zone, current_setting('statement_timeout') AS limit`,
-    );
+    const [settings] = await stores[0].query(`SELECT current_schema() AS schema,
+        current_setting('TimeZone') AS zone, current_setting('statement_timeout') AS limit`);
     expect(settings).toEqual({ schema: 'callsync', zone: 'UTC', limit: '2min' });
     const name = randomUUID();
     let holders = 0;

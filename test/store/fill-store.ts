@@ -44,11 +44,8 @@ export const fillStore = async (
   for (let from = 0; from < calls; from += callsPerStatement) {
     const to = Math.min(calls, from + callsPerStatement) - 1;
     const series = `generate_series(${from}, ${to}) AS n`;
-    await run(
-      `INSERT INTO ledger (call_id, revision, fields, call_timestamp, processed_at, first_seen_at, last_seen_at, changed_at, poll_at)
-       SELECT ${idOf('n')}, 1, $1::jsonb, t, t, t, t, t, t FROM ${series}, LATERAL (SELECT ${at('n', calls)} AS t) AS times`,
-      [JSON.stringify(fields)],
-    );
+    await run(`INSERT INTO ledger (call_id, revision, fields, call_timestamp, processed_at, first_seen_at, last_seen_at, changed_at, poll_at)
+      SELECT ${idOf('n')}, 1, '${JSON.stringify(fields)}', t, t, t, t, t, t FROM ${series}, LATERAL (SELECT ${at('n', calls)} AS t) AS times`);
     await run(`INSERT INTO ledger_documents SELECT ${idOf('n')}, 1, $1 FROM ${series}`, [body]);
     for (const [name, share] of Object.entries({ [whole]: 0, [behind]: pendingShare }))
       await run(`INSERT INTO warehouse_calls (warehouse, call_id, pending, applied_epoch, applied_revision, applied_flatten,
@@ -58,34 +55,23 @@ export const fillStore = async (
                LATERAL (SELECT CASE WHEN p THEN 0 ELSE 1 END AS d) AS done ORDER BY 2`);
   }
   const deliveries = Math.ceil(calls / 3);
-  await run(
-    `INSERT INTO inbox (arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, outcome, call_id, folded_at)
-     SELECT gen_random_uuid(), extract(epoch FROM t)::text, 'hook', 'Service-Webhook/1.0', t, 'main',
-            CASE WHEN t > now() - interval '7 days' THEN '\\x7b7d'::bytea END, sha256(n::text::bytea), 'accepted', ${idOf('n')}, t
-       FROM generate_series(0, ${deliveries - 1}) AS n, LATERAL (SELECT now() - interval '399 days' * (n::float8 / ${deliveries}) AS t) AS times`,
-  );
-  await run(`INSERT INTO unloaded_deliveries SELECT $1, false, seq FROM inbox WHERE seq % 20 = 0`, [behind]);
-  await run(
-    `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, created_at, committed_at, alive_at)
-     SELECT name || n, name, 1, 1, 'pending', 10, 'committed', t, t, t
-       FROM unnest($1::text[]) AS name, generate_series(1, 20000) AS n, LATERAL (SELECT now() - interval '2 minutes' * n AS t) AS times`,
-    [[whole, behind]],
-  );
-  await run(
-    `INSERT INTO windows (axis, window_from, window_to, calls, shown, origin, read_at)
-     SELECT 'timestamp', t, t + interval '1 minute', 10, 'total', 'sync', t
-       FROM generate_series(1, 2800) AS n, LATERAL (SELECT date_trunc('minute', now()) - interval '1 minute' * n AS t) AS times`,
-  );
-  await run(`INSERT INTO rereads (call_id, reason) SELECT ${idOf('n')}, 'repeat' FROM generate_series(0, 999) AS n`);
-  await run(
-    `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash)
-     SELECT 'poll', 'list', 'not JSON', n::text::bytea, now(), sha256(n::text::bytea) FROM generate_series(1, 5000) AS n`,
-  );
-  await run(
-    `INSERT INTO counters VALUES ('calls', ${calls}), ('pending:' || $1::text, ${Math.ceil(calls * pendingShare)}),
-            ('deliveries:accepted', ${deliveries}), ('quarantine:open', 5000)`,
-    [behind],
-  );
+  await run(`
+    INSERT INTO inbox (arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, outcome, call_id, folded_at)
+      SELECT gen_random_uuid(), extract(epoch FROM t)::text, 'hook', 'Service-Webhook/1.0', t, 'main',
+             CASE WHEN t > now() - interval '7 days' THEN '\\x7b7d'::bytea END, sha256(n::text::bytea), 'accepted', ${idOf('n')}, t
+        FROM generate_series(0, ${deliveries - 1}) AS n, LATERAL (SELECT now() - interval '399 days' * (n::float8 / ${deliveries}) AS t) AS times;
+    INSERT INTO unloaded_deliveries SELECT '${behind}', false, seq FROM inbox WHERE seq % 20 = 0;
+    INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, created_at, committed_at, alive_at)
+      SELECT name || n, name, 1, 1, 'pending', 10, 'committed', t, t, t
+        FROM unnest(ARRAY['${whole}', '${behind}']) AS name, generate_series(1, 20000) AS n, LATERAL (SELECT now() - interval '2 minutes' * n AS t) AS times;
+    INSERT INTO windows (axis, window_from, window_to, calls, shown, origin, read_at)
+      SELECT 'timestamp', t, t + interval '1 minute', 10, 'total', 'sync', t
+        FROM generate_series(1, 2800) AS n, LATERAL (SELECT date_trunc('minute', now()) - interval '1 minute' * n AS t) AS times;
+    INSERT INTO rereads (call_id, reason) SELECT ${idOf('n')}, 'repeat' FROM generate_series(0, 999) AS n;
+    INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash)
+      SELECT 'poll', 'list', 'not JSON', n::text::bytea, now(), sha256(n::text::bytea) FROM generate_series(1, 5000) AS n;
+    INSERT INTO counters VALUES ('calls', ${calls}), ('pending:${behind}', ${Math.ceil(calls * pendingShare)}),
+      ('deliveries:accepted', ${deliveries}), ('quarantine:open', 5000)`);
   for (const table of tables) await run(`ALTER TABLE ${table} ENABLE TRIGGER USER`);
   await run('VACUUM ANALYZE');
   await client.end();

@@ -78,10 +78,8 @@ test('the time to a warehouse is that of the first load of what a delivery broug
 });
 
 test('tells how far sync is, and what of the request limit is granted', async () => {
-  await store.query(
-    `INSERT INTO watermarks (name, axis, watermark, started_from, seen_to, last_error)
-     VALUES ('sync', 'qualified', now() - interval '2 days', now() - interval '9 days', now() - interval '20 minutes', 'SERVICE_UNREACHABLE')`,
-  );
+  await store.query(`INSERT INTO watermarks (name, axis, watermark, started_from, seen_to, last_error)
+      SELECT 'sync', 'qualified', now() - interval '2 days', now() - interval '9 days', now() - interval '20 minutes', 'SERVICE_UNREACHABLE'`);
   await store.query(`INSERT INTO request_limits (name, slots)
       VALUES ('source', ARRAY[1, extract(epoch FROM now()) * 1000000]::bigint[])`);
   const sync = { lag: expect.closeTo(1_249, -2), watermarkAge: expect.closeTo(172_849, -2) };

@@ -45,10 +45,8 @@ test('one holder at a time for a name, also after one that failed; another name 
 test('a holder whose connection breaks is told, and another may start', async () => {
   const lease = createLease(store);
   const first = lease.run('broken', async (signal) => {
-    await store.pool.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
-         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-    );
+    await store.pool.query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
+        AND pid <> pg_backend_pid() AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`);
     for (const end = Date.now() + 50_000; !signal.aborted && Date.now() < end; ) await delay(5);
     return signal.aborted;
   });

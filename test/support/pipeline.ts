@@ -21,7 +21,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createErasures } from './erasures.ts';
 import { useOpened } from './opened.ts';
 import { createDatabase, type TestDatabase } from './postgres.ts';
-import { queryBy } from './rows.ts';
+import { column, queryBy } from './rows.ts';
 
 type PostgresWarehouseOptions = Parameters<typeof createPostgresWarehouse>[0];
 
@@ -122,16 +122,11 @@ export const openPipeline = async (
     },
     /** Empties the store and the warehouse `main`; epochs and keys stay. */
     clear: async () => {
-      const { rows } = await store.pool.query<{ name: string }>(
-        `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
-          WHERE table_schema IN ('callsync', 'wh_main') AND table_type = 'BASE TABLE'
-            AND table_name NOT IN ('meta', 'epochs', 'migrations', 'warehouses')`,
-      );
       // Faster than TRUNCATE for tables of a few rows. Counters last: the others add to them.
-      const names = rows
-        .map((row) => row.name)
-        .sort((a, b) => Number(a.endsWith('counters')) - Number(b.endsWith('counters')));
-      await store.pool.query(names.map((name) => `DELETE FROM ${name}`).join('; '));
+      const deletions = `SELECT format('DELETE FROM %I.%I', table_schema, table_name) FROM information_schema.tables
+          WHERE table_schema IN ('callsync', 'wh_main') AND table_type = 'BASE TABLE'
+            AND table_name NOT IN ('meta', 'epochs', 'migrations', 'warehouses') ORDER BY table_name = 'counters'`;
+      await store.pool.query((await column(store, deletions)).join('; '));
       logged.length = 0;
     },
     close: async () => {

@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type Http2Server } from 'node:http2';
+import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import { connectClient, repeatWhileOpen } from '../../src/temporal/connect.ts';
 import { connectWorker } from '../../src/temporal/worker.ts';
@@ -11,22 +12,18 @@ import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
 
 const folder = useFolder('api-key');
-let server: Http2Server;
-const seen: (string | undefined)[] = [];
-beforeAll(async () => {
+test('an API key that is changed in its file takes effect in clients and workers that are connected', async () => {
+  const seen: (string | undefined)[] = [];
   // As much of a gRPC server as a connection needs: every call is answered with an empty message.
-  server = createServer().on('stream', (stream, headers) => {
+  const server = createServer().on('stream', (stream, headers) => {
     seen.push(headers.authorization);
     stream.on('error', () => {});
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
     stream.end(Buffer.alloc(5));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-});
-afterAll(() => void server.close());
-
-test('an API key that is changed in its file takes effect in clients and workers that are connected', async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
   const file = join(folder, 'key');
   await writeFile(file, 'first\n');
   const config = temporalConfigSchema.parse({ api_key_file: file, tls: { enabled: false } });
@@ -38,12 +35,8 @@ test('an API key that is changed in its file takes effect in clients and workers
   await writeFile(file, 'the second\n');
   await client.workflowService.getSystemInfo({});
   expect(seen.at(-1)).toBe('Bearer the second');
-  await expect
-    .poll(async () => {
-      await worker.workflowService.getSystemInfo({});
-      return seen.at(-1);
-    })
-    .toBe('Bearer the second');
+  const ask = () => worker.workflowService.getSystemInfo({}).then(() => seen.at(-1));
+  await expect.poll(ask).toBe('Bearer the second');
   await connection.close();
   await worker.close();
 });

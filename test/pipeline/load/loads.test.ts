@@ -29,11 +29,7 @@ const observation = (id: string, n: number): Observation =>
   });
 
 const erase = (ids: readonly string[]) =>
-  pipeline.store.transaction(async (tx) => {
-    const erased = await eraseFromLedger(tx, ids);
-    await loads.markPending(tx, ids);
-    return erased;
-  });
+  pipeline.store.transaction((tx) => eraseFromLedger(tx, ids).finally(() => loads.markPending(tx, ids)));
 const statuses = async (target = pipeline.target): Promise<Record<string, unknown>> =>
   Object.fromEntries((await target.warehouse.query('SELECT call_id, status FROM calls')).map(Object.values));
 const pending = (name = 'main'): Promise<number> => loads.countPending(pipeline.store, name);
@@ -46,10 +42,8 @@ const walk = async (rewrite = false): Promise<number> => {
 
 /** As if the loads had begun so much earlier. */
 const age = (seconds: number) =>
-  pipeline.query(
-    `UPDATE loads SET created_at = created_at - make_interval(secs => $1), alive_at = alive_at - make_interval(secs => $1)`,
-    [seconds],
-  );
+  pipeline.query(`UPDATE loads SET created_at = created_at - make_interval(secs => ${seconds}),
+      alive_at = alive_at - make_interval(secs => ${seconds})`);
 
 /** The warehouse, but every load ends with this error. */
 const failingWith = (error: Error) => pipeline.depsWith({ load: () => Promise.reject(error) });

@@ -202,9 +202,8 @@ test('several mergers see a retry of what another is just folding', async () => 
 /** When a delivery first became visible: the warehouse's own record counts where callsync's own is missing or was set back. */
 /** By delivery: the call's campaign that it brought, and when the warehouse first had it. */
 const visible = async (): Promise<Record<string, number>> => {
-  const rows = await pipeline.query<{ name: string; at: Date }>(
-    `SELECT convert_from(body, 'UTF8')::json->>'campaign' AS name, visible_at AS at FROM inbox JOIN visible_deliveries USING (seq)`,
-  );
+  const rows = await pipeline.query<{ name: string; at: Date }>(`SELECT visible_at AS at,
+        convert_from(body, 'UTF8')::json->>'campaign' AS name FROM inbox JOIN visible_deliveries USING (seq)`);
   return Object.fromEntries(rows.map(({ name, at }) => [name, at.getTime()]));
 };
 const bring = (campaign: string, id = 'a') =>

@@ -104,18 +104,15 @@ test('no value of any kind is found in store or warehouse, and tokens join', asy
 });
 
 test('table redactions names what was replaced: its first word is a token or a name in brackets, and no replaced word is left out', async () => {
-  const [counts] = await pipeline.warehouse.query(
-    `SELECT count(*) AS spans,
-            count(*) FILTER (WHERE first_word IS NOT NULL AND (w.value ~ '^(ph_k1_|\\[|…)') IS NOT TRUE) AS wrong
-       FROM redactions r LEFT JOIN words w ON (w.call_id, w.utterance_index, w.word_index) = (r.call_id, r.utterance_index, r.first_word)`,
-  );
+  const [counts] = await pipeline.warehouse.query(`SELECT count(*) AS spans,
+        count(*) FILTER (WHERE first_word IS NOT NULL AND (w.value ~ '^(ph_k1_|\\[|…)') IS NOT TRUE) AS wrong
+      FROM redactions r LEFT JOIN words w ON (w.call_id, w.utterance_index, w.word_index) = (r.call_id, r.utterance_index, r.first_word)`);
   expect(Number(counts?.spans)).toBeGreaterThan(people);
   expect(Number(counts?.wrong)).toBe(0);
-  const unlisted = await pipeline.warehouse.query(
-    `SELECT w.call_id FROM words w WHERE w.value ~ '^(ph_k1_|\\[[a-z]+\\]|…)' AND NOT EXISTS (
-       SELECT FROM redactions r WHERE r.call_id = w.call_id AND r.utterance_index = w.utterance_index
-          AND w.word_index BETWEEN coalesce(r.first_word, 0) AND coalesce(r.last_word, w.word_index))`,
-  );
+  const unlisted = await pipeline.warehouse.query(`SELECT w.call_id FROM words w
+      WHERE w.value ~ '^(ph_k1_|\\[[a-z]+\\]|…)' AND NOT EXISTS (
+        SELECT FROM redactions r WHERE r.call_id = w.call_id AND r.utterance_index = w.utterance_index
+           AND w.word_index BETWEEN coalesce(r.first_word, 0) AND coalesce(r.last_word, w.word_index))`);
   expect(unlisted).toEqual([]);
 });
 
@@ -281,11 +278,8 @@ test('workers and receivers with other rules: where no rules ever acted, a list 
 });
 
 test('the page on personal data names every table of the store', async () => {
-  const names = await column(
-    pipeline.store,
-    `SELECT table_name FROM information_schema.tables
-      WHERE table_schema = 'callsync' AND table_type = 'BASE TABLE' ORDER BY 1`,
-  );
+  const tables = `information_schema.tables WHERE table_schema = 'callsync' AND table_type = 'BASE TABLE'`;
+  const names = await column(pipeline.store, `SELECT table_name FROM ${tables} ORDER BY 1`);
   expect(Object.keys(storedData.store).sort()).toEqual(names);
 });
 

@@ -55,25 +55,24 @@ const listTexts = () => column<string>(pipeline.store, texts);
 const takeOff = async () => {
   for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
 };
+/** Delivers calls, named by their ids. */
+const send = (calls: Readonly<Record<string, object>>): Promise<void> =>
+  pipeline.send(Object.entries(calls).map(([unique_id, fields]) => ({ unique_id, ...fields })));
 const phone = (value: string): PersonRequest => ({ kind: 'phone', values: [value] });
 const call = (...values: string[]): PersonRequest => ({ kind: 'call', values });
 
 test('an erasure refuses what is held, later calls too, until the hold is taken off; a restored store has it again', async () => {
   const { store } = pipeline;
   const theirs = { timestamp, in: { data: '0611223344' } };
-  await pipeline.send([
-    { unique_id: 'held-1', ...theirs },
-    { unique_id: 'held-2', timestamp, note: 'rappeler le 06 11 22 33 44' },
-    { unique_id: 'free-1', timestamp },
-    { unique_id: 'free-2', timestamp },
-  ]);
+  const noted = { timestamp, note: 'rappeler le 06 11 22 33 44' };
+  await send({ 'held-1': theirs, 'held-2': noted, 'free-1': { timestamp }, 'free-2': { timestamp } });
   const before = await backUp(store.pool, 'callsync');
   const check = createLedgerCheck({ store, warehouses: [pipeline.warehouse], say: () => undefined });
 
   const request = phone('+33 6 11 22 33 44');
   const put = await hold(request);
   expect(put).toMatchObject({ calls: 2, gone: 0 });
-  await pipeline.send([{ unique_id: 'held-3', ...theirs }]);
+  await send({ 'held-3': theirs });
   const all = ['held-1', 'held-2', 'held-3', 'free-1', 'free-2'];
   const threeHeld = { code: 'ERASURE_HELD', message: expect.stringMatching(/^3 of the 3 /) };
   await expect(erase(request)).rejects.toMatchObject(threeHeld);
@@ -88,7 +87,7 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   const again = await erase(call('held-3', 'free-1', 'never-seen'), { exceptHeld: true });
   expect(again).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 1, held: 1 });
   expect(await erase(request, { exceptHeld: true, suppress: true })).toMatchObject({ calls: 3, erased: 0, held: 3 });
-  await pipeline.send([{ unique_id: 'held-4', ...theirs }]);
+  await send({ 'held-4': theirs });
   expect(await pipeline.listKept([...all, 'held-4'])).toEqual(['free-2', 'held-1', 'held-2', 'held-3', 'held-4']);
   expect(await listTexts()).toHaveLength(1);
 
@@ -102,7 +101,7 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
   expect(await listHolds(store)).toEqual([]);
   await check.run();
   expect(await listHolds(store)).toMatchObject([{ id: put.hold.id, reason: 'case 17', actor: 'clerk', calls: 2 }]);
-  await pipeline.send([{ unique_id: 'held-3', ...theirs }]);
+  await send({ 'held-3': theirs });
   await expect(erase(request)).rejects.toMatchObject(threeHeld);
 
   await expect(removeHold(store, 'nothing', clerk)).rejects.toMatchObject({ code: 'USAGE_HOLD' });
@@ -178,11 +177,7 @@ test('a hold that is put on when an erasure or an age has looked, and not yet be
   const now = Date.UTC(2025, 5, 1);
   const theirs = { timestamp: new Date(now - 20 * day).toISOString(), in: { data: '0622334455' } };
   const old = { timestamp: new Date(now - 40 * day).toISOString() };
-  await pipeline.send([
-    { unique_id: 'beside-1', ...theirs },
-    { unique_id: 'beside-2', ...theirs, in: null },
-    { unique_id: 'aged-1', ...old },
-  ]);
+  await send({ 'beside-1': theirs, 'beside-2': { ...theirs, in: null }, 'aged-1': old });
   await refuse('{"phone": "06 22 33 44 55"');
   const request = phone('+33622334455');
   let put: Promise<HoldReceipt> | undefined;
@@ -203,7 +198,7 @@ test('a hold that is put on when an erasure or an age has looked, and not yet be
 
 test('a hold that comes while an erasure takes its calls waits for it, and says what it found erased', async () => {
   const theirs = { timestamp, in: { data: '0633445566' } };
-  await pipeline.send(['gone-1', 'gone-2'].map((unique_id) => ({ unique_id, ...theirs })));
+  await send({ 'gone-1': theirs, 'gone-2': theirs });
   let putting: Promise<HoldReceipt> | undefined;
   const beside = logging(() => {
     putting ??= hold(call('gone-1', 'never-seen'));
@@ -291,7 +286,7 @@ test('a hold spares calls by what they say, and those of which it is not known w
   const said = 'mon numéro est le zéro six onze vingt-deux trente-trois quarante-quatre';
   await hold(phone('0611223344'));
   const transcript_json = { callData: [{ from: 'in', content: said }] };
-  await pipeline.send([{ unique_id: 'said-1', timestamp, transcript_json }]);
+  await send({ 'said-1': { timestamp, transcript_json } });
   expect(await erase(call('said-1'), { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   // It was not noted when it came: what it says alone spares it.
   await pipeline.store.query('DELETE FROM held_keys WHERE of_call');
@@ -300,10 +295,7 @@ test('a hold spares calls by what they say, and those of which it is not known w
 });
 
 test('a hold claims neither calls that are gone nor erasures that took nothing', async () => {
-  await pipeline.send([
-    { unique_id: 'gone-1', timestamp },
-    { unique_id: 'ticket-1', timestamp, metadata: { Ticket: '12345678' } },
-  ]);
+  await send({ 'gone-1': { timestamp }, 'ticket-1': { timestamp, metadata: { Ticket: '12345678' } } });
   const gone = call('gone-1');
   await erase(gone);
   await expect(hold(gone)).rejects.toMatchObject({ code: 'USAGE_HOLD' });

@@ -4,11 +4,8 @@ import type pg from 'pg';
 
 /** Every row of the tables and views of some schemas: bytes as they are, and inflated where they are deflated. */
 export async function* readSchemas(pool: pg.Pool, schemas: readonly string[]): AsyncGenerator<string> {
-  const tables = await pool.query<{ name: string }>(
-    `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
-      WHERE table_schema = ANY($1)`,
-    [schemas],
-  );
+  const named = "SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables";
+  const tables = await pool.query<{ name: string }>(`${named} WHERE table_schema = ANY($1)`, [schemas]);
   for (const { name } of tables.rows) {
     const { rows } = await pool.query<{ row: string }>(`SELECT to_jsonb(t)::text AS row FROM ${name} t`);
     for (const { row } of rows) {

@@ -48,11 +48,8 @@ test.each(['utterances', 'contacts', 'changes', 'transcript_search'])(
     await pipeline.drain();
     // The tombstone is there: nothing but a search for rows finds it.
     const { pool } = pipeline.store;
-    await pool.query(
-      `INSERT INTO wh_main.${table} SELECT (jsonb_populate_record(t, jsonb_build_object('call_id', $1::text))).* FROM wh_main.${table} t
-        WHERE call_id = 'other' LIMIT 1`,
-      [id],
-    );
+    await pool.query(`INSERT INTO wh_main.${table} SELECT (jsonb_populate_record(t, '{"call_id": "${id}"}')).*
+        FROM wh_main.${table} t WHERE call_id = 'other' LIMIT 1`);
     expect(await finish(requestId)).toEqual({ waiting: ['main'], receipt: undefined });
     await pool.query(`DELETE FROM wh_main.${table} WHERE call_id = $1`, [id]);
     const { receipt } = await finish(requestId);

@@ -153,10 +153,9 @@ const read = (level: Parameters<typeof compareListing>[1]['level'] = 'fields') =
 const bodies = () => column(site.store, `SELECT call_id || ':' || revision FROM ledger ORDER BY call_id`);
 const isTrue = async (callId: string): Promise<boolean> => {
   const truth = await site.simulator.truthOf(callId);
-  const [row] = await site.warehouse.query(
-    `SELECT (SELECT string_agg(value, ' ' ORDER BY key) FROM metadata m WHERE m.call_id = c.call_id) AS metadata,
-            (SELECT count(*)::int FROM tags t WHERE t.call_id = c.call_id) AS tags FROM calls c WHERE call_id = '${callId}'`,
-  );
+  const [row] = await site.warehouse.query(`SELECT
+        (SELECT string_agg(value, ' ' ORDER BY key) FROM metadata WHERE call_id = '${callId}') AS metadata,
+        (SELECT count(*)::int FROM tags WHERE call_id = '${callId}') AS tags`);
   const { metadata, tags } = (truth?.document ?? {}) as { metadata: object; tags: unknown[] };
   const values = Object.entries(metadata)
     .toSorted()

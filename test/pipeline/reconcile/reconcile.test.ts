@@ -47,10 +47,8 @@ test('reconciling proves every window of an installation that has everything', a
   expect(totals).toMatchObject({ windows: 12, proven: 12, missing: 0, different: 0, markedMissing: 0 });
   expect(await column(here.warehouse, 'SELECT count(*)::int AS n FROM verdicts')).toEqual([0]);
   await here.drain();
-  const [loaded] = await here.warehouse.query(
-    `SELECT count(*)::int AS n, sum(calls_listed)::int AS listed, sum(calls_found)::int AS found,
-              min(level) AS level, min(compared_by) AS compared_by FROM verdicts`,
-  );
+  const [loaded] = await here.warehouse.query(`SELECT count(*)::int AS n, sum(calls_listed)::int AS listed,
+        sum(calls_found)::int AS found, min(level) AS level, min(compared_by) AS compared_by FROM verdicts`);
   const [listed] = await column(here.store, 'SELECT count(*)::int FROM ledger WHERE poll_at IS NOT NULL');
   expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'fields', compared_by: 'test' });
   expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
@@ -90,10 +88,8 @@ test("reconciling measures the loss that the simulator's truth has", async () =>
 });
 
 test('reconciling brings back calls that the ledger lost, and flags rows that the ledger does not know', async () => {
-  const [lost] = await query(
-    `DELETE FROM callsync.ledger WHERE call_id IN (SELECT call_id FROM callsync.ledger ORDER BY md5(call_id) LIMIT 7)
-       RETURNING call_id`,
-  );
+  const [lost] = await query(`DELETE FROM callsync.ledger
+      WHERE call_id IN (SELECT call_id FROM callsync.ledger ORDER BY md5(call_id) LIMIT 7) RETURNING call_id`);
   for (const table of ['ledger_documents', 'warehouse_calls'])
     await query(`DELETE FROM callsync.${table} WHERE call_id NOT IN (SELECT call_id FROM callsync.ledger)`);
   await query('DELETE FROM wh_main.calls WHERE call_id = $1', [lost?.call_id]);
