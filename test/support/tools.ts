@@ -59,8 +59,8 @@ export const installNode = async (major: number): Promise<string> => {
 };
 
 /**
- * What a work gives, and its seconds as they were on a machine that does nothing else. Prints both.
- * Other work on the machine lengthens what a campaign times.
+ * The result of a work, and its seconds on a machine that does nothing else: other work lengthens what a campaign
+ * times. Both times are printed.
  */
 export const timed = async <T>(what: string, work: () => Promise<T>): Promise<{ result: T; alone: number }> => {
   const begun = performance.now();

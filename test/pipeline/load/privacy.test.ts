@@ -206,7 +206,7 @@ const bodyOf = (callId: string, more: object = {}) =>
     transcript_json: { callData: [{ from: 'in', content: `${born} au 06 39 98 12 34` }] },
     ...more,
   });
-/** What the doctor says of rules. */
+/** The doctor's check of rules. */
 const check = (name: 'privacy' | 'call ids', settings: object) => {
   const privacy = privacyConfigSchema.parse({ profile: 'pseudonymous', ...settings });
   const config = { privacy, store: { data_dir: folder } } as Config;

@@ -150,8 +150,8 @@ const reconcileRows = ({ reconcile, deps, range }: Site) =>
   reconcile({ range: { from: range.from, to: range.from + 2 * day }, warehouseLevel: 'rows' }, deps);
 
 /**
- * Tampers with both warehouses and reconciles at level rows: everything that was altered is found and stands in verdicts,
- * everything is as before, and nothing is left unproven.
+ * Tampers with both warehouses and reconciles at level rows. All that was altered is found and stands in verdicts.
+ * Then everything is as before, and nothing is left unproven.
  */
 export const findTampering = async (wanted: Tampering) => {
   const here = await openSite(wanted.calls);
