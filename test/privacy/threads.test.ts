@@ -26,7 +26,7 @@ test('bodies of every size come back as they are stored, each to its own sender'
   const admitted = await Promise.all(bodies.map(threads.clean));
   for (const [index, body] of bodies.entries()) {
     const { body: kept, bodyHash } = admit(body);
-    expect(admitted[index]).toMatchObject({ body: kept, bodyHash });
+    expect([admitted[index]?.body, admitted[index]?.bodyHash]).toEqual([kept, bodyHash]);
   }
   expect(admitted[1]?.body.toString()).toMatch(/"call-1".*my number is ph_k1_.*token_aliases":\{"ph_k0_/);
 });

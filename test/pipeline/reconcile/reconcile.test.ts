@@ -120,6 +120,7 @@ test('reconciling finds a call in no warehouse although it came between two look
     await folding;
     yield* list.readPages(asked);
   });
+  expect(folding).toBeDefined();
   expect(totals).toMatchObject({ proven: 11, healed: 1, missing: 1, healedCalls: 1 });
   expect(await here.warehouse.query(`SELECT 1 AS one FROM calls WHERE call_id = '${callId}'`)).toEqual([{ one: 1 }]);
 });
