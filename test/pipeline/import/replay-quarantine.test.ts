@@ -101,14 +101,10 @@ test('what is taken after it was read and before it is folded stays gone, and le
   for (const body of ['{"unique_id":"gone"}', '{"unique_id":17,"n":"gone"}']) await put('webhook', body);
   for (const id of ['dropped', 'kept']) await put('webhook', `{"unique_id":"${id}"}`);
   const { store } = pipeline;
+  const take = `UPDATE quarantine SET state = 'dropped', body = CASE WHEN body LIKE '%gone%' THEN '' ELSE body END
+    WHERE body LIKE '%gone%' OR body LIKE '%dropped%'`;
   let taking: Promise<unknown> | undefined;
-  const beside = interrupted(
-    store,
-    () =>
-      (taking ??=
-        store.pool.query(`UPDATE quarantine SET state = 'dropped', body = CASE WHEN body LIKE '%gone%' THEN '' ELSE body END
-        WHERE body LIKE '%gone%' OR body LIKE '%dropped%'`)),
-  );
+  const beside = interrupted(store, () => (taking ??= store.pool.query(take)));
   const replayed = await replayQuarantine({ ...pipeline.deps, store: beside }, { carries: new Set() });
   expect(replayed).toEqual({ replayed: 1, refused: 0, changed: 1 });
   expect(await store.query('SELECT call_id FROM ledger')).toEqual([{ call_id: 'kept' }]);
