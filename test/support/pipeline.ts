@@ -217,7 +217,7 @@ export const retention = {
 export const logRetention = { deliveries: days, loads: days, verdicts: days };
 
 /** Sessions of the database that wait for a lock. */
-export const countWaiting = async (db: Queryable): Promise<number> =>
+const countWaiting = async (db: Queryable): Promise<number> =>
   (await db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
     .length;
 
