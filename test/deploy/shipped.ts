@@ -191,9 +191,8 @@ export const openDeployment = (of: keyof typeof deployments, around: Surrounding
     }
     running.push(child);
     let said = '';
-    for (const stream of [child.stdout, child.stderr]) {
+    for (const stream of [child.stdout, child.stderr])
       stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
-    }
     return { child, said: () => said, ports };
   };
 

@@ -27,11 +27,13 @@ const signed = (body: Buffer) => `sha256=${createHmac('sha256', testSecret).upda
 
 type Mutate = (draft: Draft, random: Random) => void;
 
-const setSignature =
-  (make: (right: string, random: Random) => Header): Mutate =>
+const setHeader =
+  (name: string, make: (random: Random, body: Buffer) => Header): Mutate =>
   (draft, random) => {
-    draft.headers[signatureName] = make(signed(draft.body), random);
+    draft.headers[name] = make(random, draft.body);
   };
+const setSignature = (make: (right: string, random: Random) => Header): Mutate =>
+  setHeader(signatureName, (random, body) => make(signed(body), random));
 const put = (draft: Draft, body: Buffer): void => {
   draft.body = body;
   draft.headers['Content-Length'] = String(body.length);
@@ -52,6 +54,7 @@ const changeByte = (body: Buffer, random: Random) => {
   return changed;
 };
 const contentTypes = ['text/plain', '', ';;;', 'application/json; charset=utf-16'];
+const ids = ['', '-1', '1e309', 'NaN', '\u00ff\u00fe', 'x'.repeat(5_000), '0'.repeat(300), '1701699087.8115606'];
 const encodings = ['gzip', 'br', 'deflate', 'identity', 'nonsense', 'gzip, gzip'];
 
 const mutations: Record<string, Mutate> = {
@@ -90,12 +93,8 @@ const mutations: Record<string, Mutate> = {
     put(draft, Buffer.alloc(0));
     draft.headers[signatureName] = undefined;
   },
-  'content type': (draft, random) => {
-    draft.headers['Content-Type'] = contentTypes[at(contentTypes.length, random)];
-  },
-  'content encoding': (draft, random) => {
-    draft.headers['Content-Encoding'] = encodings[at(encodings.length, random)];
-  },
+  'content type': setHeader('Content-Type', (random) => contentTypes[at(contentTypes.length, random)]),
+  'content encoding': setHeader('Content-Encoding', (random) => encodings[at(encodings.length, random)]),
   chunked: (draft, random) => {
     draft.headers['Content-Length'] = undefined;
     draft.headers['Transfer-Encoding'] = 'chunked';
@@ -107,10 +106,7 @@ const mutations: Record<string, Mutate> = {
     }
     draft.wire = [...parts, '0\r\n\r\n'];
   },
-  'delivery id': (draft, random) => {
-    const ids = ['', '-1', '1e309', 'NaN', '\u00ff\u00fe', 'x'.repeat(5_000), '0'.repeat(300), '1701699087.8115606'];
-    draft.headers['X-Service-Delivery'] = ids[at(ids.length, random)];
-  },
+  'delivery id': setHeader('X-Service-Delivery', (random) => ids[at(ids.length, random)]),
   'repeated ids': (draft) => {
     draft.headers['X-Service-Delivery'] = ['1', '2'];
     draft.headers['X-Service-Hook-Id'] = ['a', 'b'];

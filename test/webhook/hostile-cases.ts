@@ -65,17 +65,12 @@ const startOversized = (port: number, signal: AbortSignal, count: number) => {
   });
 };
 
-const drained = (socket: Socket): Promise<void> =>
-  new Promise((resolve) => {
-    const done = () => {
-      socket.off('drain', done).off('close', done);
-      resolve();
-    };
-    socket.on('drain', done).on('close', done);
-  });
+const drained = async (socket: Socket): Promise<void> =>
+  void (await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {}));
 
 const openSocket = async (port: number): Promise<Socket> => {
   const socket = connect({ port, host: '127.0.0.1' });
+  setMaxListeners(0, socket);
   // Whatever the receiver does to it, it is tried again.
   socket.on('error', () => socket.destroy());
   socket.resume();

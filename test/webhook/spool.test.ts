@@ -112,12 +112,11 @@ test('after a crash, it does not hand over again a file that was drained, nor fo
 test('refuses beyond its size, takes again when there is room, and loses nothing it took', async () => {
   const spool = await open({ max_bytes: 5_000 });
   const taken: string[] = [];
-  for (let n = 0; n < 10; n += 1) {
+  for (let n = 0; n < 10; n += 1)
     await spool.append([makeDelivery(String(n), 800)]).then(
       () => taken.push(String(n)),
       (error: unknown) => expect(error).toMatchObject({ code: 'SPOOL_FULL', kind: 'transient' }),
     );
-  }
   expect(taken).toEqual(['0', '1', '2', '3']);
   expect(spool.status().full).toBe(true);
   expect(ids(await drain(spool))).toEqual(taken);
