@@ -89,8 +89,7 @@ test('doctor with --fix creates the schedules that are not there', async () => {
 
 test('doctor leaves nothing behind in a warehouse', async () => {
   await examine({ warehouses: { other: { type: 'postgres', schema: 'not_there_yet' } } });
-  const services = servicesOf();
-  const { pool } = await openStoreService(services);
+  const { pool } = await openStoreService(servicesOf());
   const { rows } = await pool.query(
     `SELECT 1 FROM pg_namespace WHERE nspname = 'not_there_yet' UNION ALL SELECT 1 FROM pg_class WHERE relname LIKE 'callsync_doctor%'`,
   );
@@ -112,8 +111,7 @@ test('doctor says what is wrong with each part, and goes on with the others', as
     'warehouse postgres': skipped,
     temporal: { ...said('failed', 'no namespace'), exitCode: 6 },
   });
-  const unhelpful = Object.values(found).filter(({ outcome, hint }) => outcome === 'failed' && !hint);
-  expect(unhelpful).toEqual([]);
+  expect(Object.values(found).filter(({ outcome, hint }) => outcome === 'failed' && !hint)).toEqual([]);
 });
 
 test('doctor names a wrong place of the records, and a clock that is off', async () => {
@@ -125,8 +123,7 @@ test('doctor names a wrong place of the records, and a clock that is off', async
 });
 
 test('doctor names a warehouse whose user may not create', async () => {
-  const services = servicesOf();
-  const { pool } = await openStoreService(services);
+  const { pool } = await openStoreService(servicesOf());
   const role = `reader_${temporal.taskQueue.replaceAll('-', '_')}`;
   await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'pw'`);
   const { href } = Object.assign(new URL(database.url), { username: role, password: 'pw' });

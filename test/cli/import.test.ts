@@ -18,8 +18,7 @@ test('needs no access to the service; bad lines wait in quarantine until they ar
   const lines = [line('call-1'), 'not json', line('call-2'), line('call-3', { timestamp: 'some day' }), '{}'];
   const file = await folder.write('old.ndjson.gz', gzipSync(lines.join('\n')));
 
-  const imported = await json(['import', file], '', 5);
-  expect(imported).toMatchObject({ records: 5, refused: 3, changed: 2, alreadyDone: false });
+  expect(await json(['import', file], '', 5)).toMatchObject({ records: 5, refused: 3, changed: 2, alreadyDone: false });
   // No worker runs, and none has to. `status` may still count a walk, which waits for older transactions of the whole server.
   expect(await json(['status'])).toMatchObject({ calls: 2 });
   expect((await json(['query', 'SELECT count(*) AS n FROM calls'])).rows).toEqual([{ n: 2 }]);
@@ -77,8 +76,7 @@ test('a request that finds less than it names says so, and one that can find not
   const mixed = await ask(['erase', '--by', 'call'], ...named);
   expect(mixed.stdout).toContain('1 of them is under a legal hold, so --yes refuses all');
   expect(mixed.stdout).toContain('With --except-held it erases the others.');
-  const all = await json(['erase', '--by', 'call', '--yes'], named.join('\n'), 6);
-  expect(all.error.code).toBe('ERASURE_HELD');
+  expect((await json(['erase', '--by', 'call', '--yes'], named.join('\n'), 6)).error.code).toBe('ERASURE_HELD');
   expect((await ask(['erase', '--by', 'call', '--except-held'], ...named)).stdout).toContain('legal hold and stays');
   await json(['privacy', 'hold', 'remove', held.hold.id, ...why]);
   const result = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));

@@ -108,8 +108,7 @@ test('says what is missing where nobody can be asked', async () => {
 
 test('status --watch shows the state again and again until it is stopped', async () => {
   const path = join(folder.path, 'callsync.yaml');
-  const text = await readFile(path, 'utf8');
-  await writeFile(path, text.replace('data_dir: ./.callsync', `url: ${database.url}`));
+  await writeFile(path, (await readFile(path, 'utf8')).replace('data_dir: ./.callsync', `url: ${database.url}`));
   const { child, ended, stdout } = startProgram(['status', '--watch', '0.1', '--json'], { cwd: folder.path });
   await expect.poll(() => stdout().split('\n').length).toBeGreaterThan(2);
   child.kill('SIGINT');

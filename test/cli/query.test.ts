@@ -25,8 +25,7 @@ test('a whole number that a double cannot hold is text, and no other', async () 
 });
 
 test('a result has as many rows as it likes', () => {
-  const rows = Array.from({ length: 200_000 }, (_, n) => ({ n }));
-  expect(renderTable(rows).split('\n')).toHaveLength(200_001);
+  expect(renderTable(Array.from({ length: 200_000 }, (_, n) => ({ n }))).split('\n')).toHaveLength(200_001);
 });
 
 test('words of a library end like a sentence before ours go on', () => {
@@ -71,8 +70,7 @@ test('a query or a search that begins with a dash says how it is given', async (
   const asked = startProgram(['search', '-'], { cwd: folder.path, input: 'facture' });
   const expected = [expect.any(Number), expect.stringContaining('SEARCH_INDEX_MISSING')];
   expect([await asked.ended, asked.stderr()]).toEqual(expected);
-  const given = await folder.run(['query', '-', '--json'], { input: sql });
-  expect(JSON.parse(given.stdout).rows).toEqual([{ one: 1 }]);
+  expect(JSON.parse((await folder.run(['query', '-', '--json'], { input: sql })).stdout).rows).toEqual([{ one: 1 }]);
   expect((await folder.run(['query', '-'])).stderr).toMatch(/There is no query/);
   expect((await folder.run(['status', '-facture'])).stderr).not.toMatch(/dash/);
   const { code, stdout } = await folder.run(['query', '--json', '--', sql]);

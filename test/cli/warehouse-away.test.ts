@@ -30,8 +30,7 @@ const open = async <T>(
   const services = createServices(checkConfig(config, 'test'), () => undefined, tell);
   try {
     const store = await openStoreService(services);
-    const targets = await openWarehouses(services, store);
-    const opened = targets.map(({ warehouse }) => warehouse);
+    const opened = (await openWarehouses(services, store)).map(({ warehouse }) => warehouse);
     return await work(store, opened);
   } finally {
     await services.close();

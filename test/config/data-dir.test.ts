@@ -85,7 +85,6 @@ describe('a data folder that another file is the first in can be passed by other
   ])('%s', async (what, make, mode) => {
     const file = join(folder, what, 'data', 'own');
     await make(file);
-    const modes = await Promise.all([file, dirname(file), dirname(dirname(file))].map(modeOf));
-    expect(modes).toEqual([mode, 0o711, 0o711]);
+    expect(await Promise.all([file, dirname(file), dirname(dirname(file))].map(modeOf))).toEqual([mode, 0o711, 0o711]);
   });
 });

@@ -46,8 +46,7 @@ test('a configuration refuses a lookback that is shorter than the settling time,
 
 test('a configuration lies over the preset that it names', async () => {
   const { source, webhook } = await load(`${minimal}  list:\n    preset: activate\n    max_results: 500\n`);
-  const expected = { records: 'data', max_results: 500, pagination: { style: 'offset', size: 200 } };
-  expect(source.list).toMatchObject(expected);
+  expect(source.list).toMatchObject({ records: 'data', max_results: 500, pagination: { style: 'offset', size: 200 } });
   expect(webhook.header_prefix).toBe('X-Uhlive-');
 });
 
@@ -149,8 +148,7 @@ test('errors name every wrong key at once, and repeat no value', async () => {
 });
 
 test('errors say where a configuration is looked for', async () => {
-  const expected = { code: 'CONFIG_MISSING', hint: expect.stringContaining('--config') };
-  expect(await failure(undefined)).toMatchObject(expected);
+  expect(await failure(undefined)).toMatchObject({ code: 'CONFIG_MISSING', hint: expect.stringContaining('--config') });
   const named = await failure(undefined, { CALLSYNC_CONFIG: 'other.yaml' });
   expect(named.message).toBe(`The configuration file ${join(cwd, 'other.yaml')} does not exist.`);
 });

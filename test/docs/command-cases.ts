@@ -76,8 +76,7 @@ const runAll = async (some: readonly DocumentedCommand[]): Promise<string> => {
       running.push(child);
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (told += chunk));
       const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
-      const said = once(child.stdout, 'data').then(() => 'runs');
-      expect(await Promise.race([ended, said]), where).toBe('runs');
+      expect(await Promise.race([ended, once(child.stdout, 'data').then(() => 'runs')]), where).toBe('runs');
     } else {
       const { code, said } = await run(adapt(command.text));
       all += said;
@@ -98,9 +97,8 @@ export const testCommands = (scope: 'quickstart' | 'all', findProgram = () => `"
     await mkdir(join(folder, 'bin'));
     await writeFile(join(folder, 'bin/callsync'), `#!/bin/sh\nexec ${findProgram()} "$@"\n`, { mode: 0o755 });
     ports = { '9000': await findFreePort(), '8780': await findFreePort() };
-    const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('CALLSYNC_'));
     env = {
-      ...Object.fromEntries(clean),
+      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('CALLSYNC_'))),
       PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
       CALLSYNC_STORE__DATA_DIR: join(folder, 'data'),
       CALLSYNC_WEBHOOK__PORT: String(ports['8780']),

@@ -54,8 +54,7 @@ test('two installations in one database keep their calls, their work and their e
   const named = ['--by', 'call', '--file', idFile, '--config', north.configPath];
   expect(await startProgram(['erase', ...named, '--yes', '--no-wait']).ended).toBe(0);
   const ids = async (at: number): Promise<unknown[]> => {
-    const config = bigqueryWarehouseSchema.parse(datasets[at]);
-    const warehouse = openBigquery({ name: 'bigquery', config });
+    const warehouse = openBigquery({ name: 'bigquery', config: bigqueryWarehouseSchema.parse(datasets[at]) });
     return await column(warehouse, 'SELECT call_id FROM calls ORDER BY 1');
   };
   const kept = ({ store }: Installation) => column(store, 'SELECT call_id FROM ledger WHERE NOT tombstone ORDER BY 1');

@@ -52,8 +52,7 @@ test('takes another port where one that nobody asked for is taken before it list
   const folder = join(dataDir, 'quick');
   await mkdir(folder);
   const quick = await beQuickToPort(folder, await locateTemporalCli({ log: () => undefined }), '--port');
-  const home = join(folder, 'home');
-  const options = { dataDir: home, cliPath: quick.path, headless: true };
+  const options = { dataDir: join(folder, 'home'), cliPath: quick.path, headless: true };
   const server = await startTemporalDevServer(options);
   expect(server.address).not.toBe(`127.0.0.1:${quick.port}`);
   await server.stop();

@@ -82,8 +82,7 @@ export const compareIncremental = async (
   }));
   if (changed === undefined || erased === undefined || kept === undefined) throw new Error('too few calls');
   const calls = [makeCall({ ...changed, revision: 2 }), makeCall({ callId: 'new' })];
-  const tombstones = [makeTombstone(erased.callId, 2, erased.partitions)];
-  await warehouse.load(makeBatch({ calls, tombstones }));
+  await warehouse.load(makeBatch({ calls, tombstones: [makeTombstone(erased.callId, 2, erased.partitions)] }));
   for (const name of names)
     await execute(`UPDATE ${relationOf(name)} SET business_day = NULL WHERE call_id = '${kept.callId}'`);
   await build();

@@ -46,8 +46,7 @@ test('talk figures are those of the timeline, counted hundredth by hundredth of 
   expect(rows.size).toBe(here.documents.length);
   // Without the remainders of floats, which other figures here are rounded of: a second is not longer than 1.
   const spaced = "SELECT call_id, CONCAT(longest_silence_seconds, ' s') AS silence FROM {marts}.call_talk";
-  const written = await here.postgres.ask(spaced);
-  const silences = new Map(written.map(({ call_id, silence }) => [call_id, silence]));
+  const silences = new Map((await here.postgres.ask(spaced)).map(({ call_id, silence }) => [call_id, silence]));
   let compared = 0;
   for (const document of here.documents) {
     const row = rows.get(document.unique_id) ?? {};

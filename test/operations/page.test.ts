@@ -187,8 +187,7 @@ test('sends sections that changed, and has room for few readers', async () => {
     aborts.push(new AbortController());
     return fetch(`${address}/events`, { signal: aborts.at(-1)?.signal ?? null });
   };
-  const first = await open();
-  const reader = first.body?.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await open()).body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   while (!text.includes('event: drawn')) text += (await reader?.read())?.value ?? '';
   const sections = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? '') as { id: string });
@@ -201,8 +200,7 @@ test('sends sections that changed, and has room for few readers', async () => {
 
 test('acts only for a caller with a token of an own name, and only by a form of its own page', async () => {
   const { address, acted } = await serve({ users: [{ name: 'ann', token: () => 'act' }] });
-  const page = await (await fetch(address)).text();
-  const form = /name="form" value="([^"]+)"/.exec(page)?.[1] ?? '';
+  const form = /name="form" value="([^"]+)"/.exec(await (await fetch(address)).text())?.[1] ?? '';
   const authorization = `Basic ${Buffer.from('ann:act').toString('base64')}`;
   const good = { origin: address, authorization };
   const post = async (headers: Record<string, string>, body: string, path = 'pause', method = 'POST') => {

@@ -92,8 +92,7 @@ test('serves HTTPS where it has a certificate, and refuses one that cannot be us
   const server = await serveOperations(options);
   expect(server.address).toMatch(/^https:/);
   const trusting = new Agent({ connect: { ca: cert } });
-  const answer = await fetchBy(`${server.address}/healthz`, { dispatcher: trusting });
-  expect(await answer.json()).toEqual({ alive: true });
+  expect(await (await fetchBy(`${server.address}/healthz`, { dispatcher: trusting })).json()).toEqual({ alive: true });
   await trusting.close();
   await server.close();
 });

@@ -50,8 +50,7 @@ const collectKeys = (node: SchemaNode): { key: string; description: string | und
 };
 
 test('every question has a result', () => {
-  const page = renderCookbookPage(root);
-  const sections = page.split('\n## ').slice(1);
+  const sections = renderCookbookPage(root).split('\n## ').slice(1);
   expect(sections).toHaveLength(cookbook.length);
   for (const section of sections) expect(section.split('```').at(-1)).toMatch(/\n\| --- .*\n\| [^-]/);
 });

@@ -179,8 +179,7 @@ test.each<[SourceConfigInput['version'], string, string | undefined]>([
   [{ by: 'none' }, '/api/calls', undefined],
 ])('versions are selected by %j', async (version, path, header) => {
   const { server } = await start(always(200, list));
-  const source = openSource({ ...configFor(server.url, { version }), base_url: `${server.url}/api/` });
-  await readAll(source);
+  await readAll(openSource({ ...configFor(server.url, { version }), base_url: `${server.url}/api/` }));
   const request = server.requests.at(-1);
   expect(request?.path).toBe(path);
   expect(request?.headers['x-version']).toBe(header);

@@ -111,8 +111,7 @@ export const describeListFuzz = (rounds: number): void => {
         }
         // A body that is JSON but has no array of records may be refused as such; one that has may not.
         if (error === undefined ? !isDeepStrictEqual(got, expected) : expected.length > 0) {
-          const lost = `round ${round} lost a record: ${bytes.toString('utf8').slice(0, 2_000)}`;
-          throw new Error(lost, { cause: error });
+          throw new Error(`round ${round} lost a record: ${bytes.toString('utf8').slice(0, 2_000)}`, { cause: error });
         }
         counts.parsed++;
         counts.records += got.length;

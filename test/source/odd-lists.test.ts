@@ -73,8 +73,7 @@ const read = async (
   const results = [];
   const first = Array.from({ length: times }, () => [start, middle] as const);
   for (const [from, to] of [...first, [middle, later + restMs] as const]) {
-    const window = { axis: 'timestamp', from: from * 1000, to: to * 1000 };
-    const reading = await readSimulated({ list: client }, window);
+    const reading = await readSimulated({ list: client }, { axis: 'timestamp', from: from * 1000, to: to * 1000 });
     for (const callId of reading.seen.keys()) seen.add(callId);
     results.push(reading.result);
   }
@@ -177,8 +176,7 @@ test.each([
 ])(
   'a window longer than a day is cut or reported where the list shows %i h of it, from its %s',
   async (hours, shows) => {
-    const times = { ...byDays, longestMs: hours * hour, shows };
-    const { seen, problems } = await read(45, days, everything, times);
+    const { seen, problems } = await read(45, days, everything, { ...byDays, longestMs: hours * hour, shows });
     expect(seen).toBeLessThan(45);
     expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
   },
@@ -239,8 +237,7 @@ test('an error in the body of an answer 200 is none beside a part of the calls',
 });
 
 test('an error in the body of an answer 200 that stays is a failure', async () => {
-  const reading = read(10, {}, () => answer);
-  await expect(reading).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
+  await expect(read(10, {}, () => answer)).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
 });
 
 test('where nothing leads to a second page, a page of five is a cap', async () => {

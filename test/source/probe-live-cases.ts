@@ -25,8 +25,7 @@ export const probeLive = async (name: string, seed: number) => {
     dialectOverrides: { newestFirst: true },
   });
   try {
-    const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
-    return await probeSource({ config });
+    return await probeSource({ config: await simulatedConfig(simulator, { limits: { requests: 1_000_000 } }) });
   } finally {
     await simulator.stop();
   }

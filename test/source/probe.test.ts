@@ -61,8 +61,7 @@ const presets: Record<string, string> = {
 const withTotal = new Set([...Object.keys(presets), 'page_total', 'window_ignored', 'nested_records']);
 test.each(Object.entries(dialectLists))('probing %s finds settings that read it whole', async (dialect, known) => {
   const simulator = await start(dialect);
-  const config = await configOf(simulator, { version: known.version });
-  const report = await probeSource({ config });
+  const report = await probeSource({ config: await configOf(simulator, { version: known.version }) });
   expect(report).toMatchObject({ complete: true, list: expected[dialect] ?? {} });
   expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
   expect((await simulator.stats()).requests.list).toBeLessThanOrEqual(report.maxRequests);
@@ -92,8 +91,7 @@ test.each(Object.entries(dialectLists))('probing %s finds settings that read it 
 });
 
 test('a probe recognises both axes, the end of processing among them, and what the list lacks', async () => {
-  const simulator = await start('activate');
-  const report = await probe(simulator);
+  const report = await probe(await start('activate'));
   expect(report.list.cursor_fields).toMatchObject([
     { name: 'qualified', end_of_processing: true, order: 'qualified' },
     { name: 'timestamp', end_of_processing: false, order: 'timestamp' },
@@ -142,8 +140,7 @@ test('a probe says what to do when the list is empty or refuses', async () => {
 
 test('a probe tries the names of window parameters that the user passes', async () => {
   const dialectOverrides = { windows: [{ axis: 'timestamp' as const, from: 'von', to: 'bis' }] };
-  const simulator = await openSimulator({ dialect: 'page', dialectOverrides, calls: few });
-  const config = await configOf(simulator);
+  const config = await configOf(await openSimulator({ dialect: 'page', dialectOverrides, calls: few }));
   expect((await probeSource({ config })).list.cursor_fields).toEqual([]);
   const { list } = await probeSource({ config, bounds: [['von', 'bis']] });
   expect(list.cursor_fields).toMatchObject([{ from_param: 'von', to_param: 'bis' }]);

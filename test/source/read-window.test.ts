@@ -182,8 +182,7 @@ test('reads around a record that fails each answer, although the service refuses
 test('hands malformed records on apart, and keeps their neighbours', async () => {
   const calls: unknown[] = [...everySecond(5), { timestamp: new Date(t0).toISOString() }, 17, null, { unique_id: 9 }];
   const records = [...calls.map((call) => JSON.stringify(call)), '{"unique_id": tru}'];
-  const answer = Buffer.from(`{"count":10,"data":[${records.join()}]}`);
-  const { source } = await start([], { respond: () => [200, answer] });
+  const { source } = await start([], { respond: () => [200, Buffer.from(`{"count":10,"data":[${records.join()}]}`)] });
   const reasons: string[] = [];
   const { ids } = await collect(source, ['timestamp', t0, t0 + 10 * second], {
     onRejected: (records) => void reasons.push(...records.map((record) => record.reason)),

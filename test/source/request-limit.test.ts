@@ -54,8 +54,7 @@ describe.each<[string, (of?: typeof rules) => Promise<SlotSource[]>]>([
   [
     'shared by three workers',
     async ({ perMs, ...of } = rules) => {
-      const spanMs = perMs + requestLimitMarginMs({ ...of, perMs });
-      const shared = { name: randomUUID(), ...of, liveIdleMs, spanMs };
+      const shared = { name: randomUUID(), ...of, liveIdleMs, spanMs: perMs + requestLimitMarginMs({ ...of, perMs }) };
       return Promise.all([1, 2, 3].map(async () => createSharedSlots(await openWorker(), shared)));
     },
   ],

@@ -108,9 +108,8 @@ test('the token request names an unreachable identity provider', async () => {
 
 test('the token request sends neither secret nor token over plain http beyond this machine, unless that is allowed', () => {
   const url = 'http://service.example';
-  const version = { by: 'host', value: 'service.example' } as const;
   const urls = [{ auth_url: url }, { base_url: url }, { token_url: url }, { token: 'a', base_url: url }];
-  for (const more of [...urls, { version }]) {
+  for (const more of [...urls, { version: { by: 'host', value: 'service.example' } as const }]) {
     const open = (allow_http: boolean) => openSource(configFor('http://127.0.0.1:1', { ...more, allow_http }));
     expect(() => open(false)).toThrowError(expect.objectContaining({ code: 'TOKEN_INSECURE' }));
     open(true);

@@ -178,8 +178,7 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
     test('a batch that names a call twice is refused whole or folded to the highest revision', async () => {
       const callId = on.newId();
       const calls = ['first', 'second'].map((status, n) => makeCall({ callId, revision: n + 1, status })).reverse();
-      const loading = on.warehouse.load(makeBatch({ calls }));
-      const folded = await loading.then(Boolean, () => false);
+      const folded = await on.warehouse.load(makeBatch({ calls })).then(Boolean, () => false);
       expect((await on.rows('calls', callId)).map((row) => row.status)).toEqual(folded ? ['second'] : []);
     });
 

@@ -65,8 +65,7 @@ test('a request under way is not cut off for a newer connection; the newer one i
 });
 
 test('a trusted proxy opens as many as it likes', async () => {
-  const config = { limits, trusted_proxies: ['127.0.0.2'] };
-  const started = await database.receive({ config });
+  const started = await database.receive({ config: { limits, trusted_proxies: ['127.0.0.2'] } });
   const proxied = await openMany(started.port, '127.0.0.2', 100);
   await sleep(200);
   expect(proxied.filter(isGone)).toEqual([]);
@@ -114,8 +113,7 @@ test('refuses to start with a certificate and a key that do not belong together'
 
 test('unsigned and malformed deliveries are answered before their body is read', async () => {
   const started = await database.receive();
-  const signatures = [undefined, '', 'sha256=', `sha256=${'0'.repeat(63)}`, `sha256=${'A'.repeat(64)}`];
-  for (const signature of signatures) {
+  for (const signature of [undefined, '', 'sha256=', `sha256=${'0'.repeat(63)}`, `sha256=${'A'.repeat(64)}`]) {
     // Its body never comes.
     const headers = { ...deliveryHeaders('', '1'), 'X-Service-Signature': signature, 'Content-Length': '16000000' };
     const { answers } = await exchange(started.port, [head(headers)], { deadlineMs: 5_000 });

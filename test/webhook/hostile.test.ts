@@ -52,8 +52,7 @@ test('sheds slow and large bodies for quick and small ones, and those not whole 
 });
 
 test('closes sockets that send nothing, half a head, or half a body, within their time', async () => {
-  const config = { limits: { headers_timeout_s: 0.5, request_timeout_s: 1 } };
-  const started = await database.receive({ config });
+  const started = await database.receive({ config: { limits: { headers_timeout_s: 0.5, request_timeout_s: 1 } } });
   const closed = await Promise.all([
     exchange(started.port, ['']),
     exchange(started.port, ['POST /webhook HT']),

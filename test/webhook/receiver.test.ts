@@ -49,8 +49,7 @@ test('a valid delivery is in the inbox, whole and as it came, before it is answe
 
 test("a valid delivery by GitHub's vector, over HTTP", async () => {
   const secrets = [{ name: 'github', secret: "It's a Secret to Everybody" }];
-  const config = { secrets, header_prefix: 'X-Hub-' };
-  const other = await database.receive({ config });
+  const other = await database.receive({ config: { secrets, header_prefix: 'X-Hub-' } });
   const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
   const send = (name: string) =>
     exchange(other.port, [head({ [name]: signature, 'Content-Length': '13' }), 'Hello, World!']);
@@ -62,8 +61,7 @@ test("a valid delivery by GitHub's vector, over HTTP", async () => {
 test('a valid delivery is never decompressed: the signature is over the bytes that came', async () => {
   const bomb = gzipSync(Buffer.alloc(50_000_000));
   const held = process.memoryUsage().rss;
-  const headers = { ...deliveryHeaders(bomb, '1'), 'Content-Encoding': 'gzip' };
-  expect(await statusOf(headers, bomb)).toBe(200);
+  expect(await statusOf({ ...deliveryHeaders(bomb, '1'), 'Content-Encoding': 'gzip' }, bomb)).toBe(200);
   expect((await stored())[0]?.body?.equals(bomb)).toBe(true);
   expect(process.memoryUsage().rss - held).toBeLessThan(30_000_000);
   expect(await statusOf({ ...deliveryHeaders(body, '2'), 'Content-Encoding': 'gzip, br, nonsense' })).toBe(200);
@@ -182,8 +180,7 @@ test('believes X-Forwarded-For of trusted proxies only, for the allow list', asy
   const direct = await database.receive({ config });
   const forbidden = { status: 403, body: '{"error":"forbidden"}' };
   expect((await send(direct.port, '203.0.113.9')).answers[0]).toMatchObject(forbidden);
-  const trusting = { ...config, trusted_proxies: ['127.0.0.1'] };
-  const proxied = await database.receive({ config: trusting });
+  const proxied = await database.receive({ config: { ...config, trusted_proxies: ['127.0.0.1'] } });
   const senders = { '203.0.113.9': 200, '2001:db8::1': 200, '203.0.114.9': 403, '203.0.113.9, 198.51.100.1': 403 };
   for (const [sender, status] of Object.entries(senders))
     expect((await send(proxied.port, sender)).answers[0]?.status, sender).toBe(status);

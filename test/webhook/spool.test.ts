@@ -63,8 +63,7 @@ test('after a crash, it has everything that was answered, wherever the last writ
   for (let cut = answered; cut <= size; cut += cut === answered || cut > size - 4 ? 1 : 17) {
     for (const tail of ['cut', 'zeros'] as const) {
       await rm(dir, { recursive: true });
-      const fresh = await open();
-      await fresh.close();
+      await (await open()).close();
       await writeFile(join(dir, name), whole);
       await truncate(join(dir, name), cut);
       if (tail === 'zeros') await truncate(join(dir, name), size);
@@ -87,8 +86,7 @@ test.each([
   await spool.close();
   const [name = ''] = await segments();
   const bytes = await readFile(join(dir, name));
-  const at = bytes.indexOf(`"unique_id":"${damaged}"`);
-  bytes[at + 3] = 0;
+  bytes[bytes.indexOf(`"unique_id":"${damaged}"`) + 3] = 0;
   await writeFile(join(dir, name), bytes);
   const again = await open();
   expect(logged).toContain('A spool file is damaged; its other records are kept.');

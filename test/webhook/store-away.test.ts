@@ -39,9 +39,8 @@ test('a store that is slow is waited for until the deadline; then the spool answ
   await until('all are stored', async () => (await database.rows()).length >= 5);
   // It would come back into the table that the next test empties.
   await until('the insert given up on has ended', async () => (await database.store.query(inserting)).length === 0);
-  const rows = await database.rows();
   expect(await stored()).toEqual(['a', 'after', 'b', 'c', 'first']);
-  for (const row of rows.filter((one) => one.delivery_id !== 'after')) {
+  for (const row of (await database.rows()).filter((one) => one.delivery_id !== 'after')) {
     expect(row.received_at.getTime()).toBeGreaterThanOrEqual(startedAt);
     expect(row.received_at.getTime()).toBeLessThanOrEqual(spooledBy);
   }
@@ -51,8 +50,7 @@ test('a store that is slow is waited for until the deadline; then the spool answ
 });
 
 test('a store that is slow without room in the spool: 503 long before the service gives up, and not ready', async () => {
-  const config = { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } };
-  const small = await database.receive({ config });
+  const small = await database.receive({ config: { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } } });
   const release = await database.hold();
   const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => small.send(`${n}`)));
   // The sender gives up after ten seconds, as the service does, and has no status then.

@@ -96,9 +96,8 @@ test.each([
   ['a key file that is not there', { key_file: '/nowhere/key.json' }],
   ['a key file that is not a key', { key_file: new URL(import.meta.url).pathname }],
 ])('%s is one clear sentence with what to do', async (_name, over) => {
-  const warehouse = openBigquery({ name: 'x', config: configOf(over) });
   const refusal = { kind: 'terminal', code: 'BIGQUERY_CREDENTIALS', hint: expect.stringContaining('key_file') };
-  await expect(warehouse.migrate()).rejects.toMatchObject(refusal);
+  await expect(openBigquery({ name: 'x', config: configOf(over) }).migrate()).rejects.toMatchObject(refusal);
 });
 
 test('a query that nobody waits for any more is cancelled, and not sent again', async () => {

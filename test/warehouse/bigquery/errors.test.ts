@@ -83,7 +83,6 @@ test('a stand-in that cannot search is told from a table that is missing', async
   const { create, drop, status } = searchOf('invalidQuery', parser, 'http://local');
   for (const ask of [create, drop, status]) await expect(ask()).rejects.toMatchObject(refusal);
   for (const [message, place] of [['Parser Error: at "x"'], ['no such table', 'http://local']] as const) {
-    const creating = searchOf('invalidQuery', message, place).create();
-    await expect(creating).rejects.toMatchObject({ code: 'BIGQUERY_REFUSED' });
+    await expect(searchOf('invalidQuery', message, place).create()).rejects.toMatchObject({ code: 'BIGQUERY_REFUSED' });
   }
 });

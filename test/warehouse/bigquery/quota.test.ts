@@ -86,8 +86,7 @@ test.each([
 
 test('a restart does not forget what is spent', async () => {
   const spent = Array.from({ length: 1_400 }, (_, at) => ({ at: at * 1_000, jobs: 1 }));
-  const memory = { read: async () => spent, write: async () => undefined };
-  const quota = createQuota(limits, () => 1_400_000, memory);
+  const quota = createQuota(limits, () => 1_400_000, { read: async () => spent, write: async () => undefined });
   expect(await quota.waitMs('any')).toBe(dayMs - 1_400_000);
   expect(await createLocalQuota(limits, () => 1_400_000).waitMs('any')).toBe(0);
 });

@@ -95,8 +95,7 @@ test('accents, inflections in French and English, phrases, exclusions, sides and
     'in*': ['fr-1'],
     'zzz*': [],
   });
-  const begun = await warehouse.search.find({ text: 'factur*', limit: 5 });
-  const [hit] = begun.calls[0]?.hits ?? [];
+  const [hit] = (await warehouse.search.find({ text: 'factur*', limit: 5 })).calls[0]?.hits ?? [];
   expect(hit?.highlights.map(([from, to]) => hit.text.slice(from, to))).toEqual(['factures']);
   for (const dash of ['-', '--', '-(', '-""'])
     expect(await find(`résilier ${dash} "mon contrat" voudrais`), dash).toEqual(['fr-1']);

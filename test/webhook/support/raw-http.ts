@@ -58,8 +58,7 @@ export const head = (
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
   line = 'POST /webhook HTTP/1.1',
 ): string => {
-  const all = { Host: 'localhost', ...headers };
-  const lines = Object.entries(all).flatMap(([name, value]) =>
+  const lines = Object.entries({ Host: 'localhost', ...headers }).flatMap(([name, value]) =>
     value === undefined ? [] : [value].flat().map((one) => `${name}: ${one}`),
   );
   return `${[line, ...lines].join('\r\n')}\r\n\r\n`;
