@@ -61,7 +61,8 @@ const presets: Record<string, string> = {
 const withTotal = new Set([...Object.keys(presets), 'page_total', 'window_ignored', 'nested_records']);
 test.each(Object.entries(dialectLists))('probing %s finds settings that read it whole', async (dialect, known) => {
   const simulator = await start(dialect);
-  const report = await probeSource({ config: await configOf(simulator, { version: known.version }) });
+  const config = await configOf(simulator, { version: known.version });
+  const report = await probeSource({ config });
   expect(report).toMatchObject({ complete: true, list: expected[dialect] ?? {} });
   expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
   expect((await simulator.stats()).requests.list).toBeLessThanOrEqual(report.maxRequests);
