@@ -11,10 +11,7 @@ interface Copied {
  * statements of the empty schema, it drops everything and makes it anew with its sequences, as `pg_restore --clean`
  * does.
  */
-export const backUp = async (
-  pool: pg.Pool,
-  schema: string,
-): Promise<(createAnew?: () => Promise<unknown>) => Promise<void>> => {
+export const backUp = async (pool: pg.Pool, schema: string) => {
   const copy = `backup_${schema}_${Math.random().toString(36).slice(2)}`;
   const { rows } = await pool.query<Copied>(
     `SELECT quote_ident(table_name) AS name, string_agg(quote_ident(column_name), ', ') AS columns
@@ -31,7 +28,7 @@ export const backUp = async (
     `BEGIN ISOLATION LEVEL REPEATABLE READ; CREATE SCHEMA ${copy};
      ${rows.map(({ name }) => `CREATE TABLE ${copy}.${name} AS TABLE ${schema}.${name};`).join(' ')} COMMIT`,
   );
-  return async (createAnew) => {
+  return async (createAnew?: () => Promise<unknown>): Promise<void> => {
     if (createAnew !== undefined) {
       await pool.query(`DROP SCHEMA ${schema} CASCADE`);
       await createAnew();

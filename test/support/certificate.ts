@@ -16,10 +16,8 @@ export const makeCertificate = ({ days = 1, name = 'localhost', isAuthority = fa
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = sequence(oid([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]));
   const commonName = sequence(tag(0x31, sequence(oid([0x55, 0x04, 0x03]), tag(0x0c, Buffer.from(name)))));
-  const names = sequence(
-    tag(0x82, Buffer.from(name)),
-    ...(name === 'localhost' ? [tag(0x87, Buffer.from([127, 0, 0, 1]))] : []),
-  );
+  const addresses = name === 'localhost' ? [tag(0x87, Buffer.from([127, 0, 0, 1]))] : [];
+  const names = sequence(tag(0x82, Buffer.from(name)), ...addresses);
   const authority = sequence(oid([0x55, 0x1d, 0x13]), tag(0x04, sequence(tag(0x01, Buffer.from([0xff])))));
   const alternativeNames = sequence(oid([0x55, 0x1d, 0x11]), tag(0x04, names));
   const day = 86_400_000;

@@ -75,11 +75,8 @@ export const install = async (input: {
     erasures: () => openErasures({ store: storeConfig, privacy: privacyConfigSchema.parse({}) }),
   });
   closers.push(() => store.close());
-  const warehouse = createPostgresWarehouse({
-    name: 'postgres',
-    url: databaseUrl,
-    config: { schema: schemas.warehouse, documents: false },
-  });
+  const ofWarehouse = { schema: schemas.warehouse, documents: false };
+  const warehouse = createPostgresWarehouse({ name: 'postgres', url: databaseUrl, config: ofWarehouse });
   closers.push(() => warehouse.close());
   const workers: ChildProcess[] = [];
   closers.push(async () => {

@@ -4,10 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** @param target URL of the server. @param options.bytesPerSecond towards it, for each connection; answers are not held back. */
-export const openLink = async (
-  target: string,
-  { bytesPerSecond = Number.POSITIVE_INFINITY }: { readonly bytesPerSecond?: number } = {},
-) => {
+export const openLink = async (target: string, { bytesPerSecond = Number.POSITIVE_INFINITY } = {}) => {
   const url = new URL(target);
   const { hostname, port } = url;
   const sockets = new Set<Socket>();

@@ -19,11 +19,7 @@ export const listen = async (answer: RequestListener) => {
 };
 
 /** Status of the answer to a POST. fetch does not let a test choose Host and Origin. */
-export const postTo = async (
-  url: string,
-  headers: RequestOptions['headers'],
-  body = '',
-): Promise<number | undefined> => {
+export const postTo = async (url: string, headers: RequestOptions['headers'], body = '') => {
   const asked = request(url, { method: 'POST', headers }).end(body);
   // It may be closed before all of the body is sent.
   asked.on('error', () => undefined);

@@ -23,8 +23,7 @@ const listenState = '0A';
 const listeningSockets = async (): Promise<Map<string, string>> => {
   const sockets = new Map<string, string>();
   for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n').slice(1);
-    for (const line of lines) {
+    for (const line of (await readFile(file, 'utf8').catch(() => '')).split('\n').slice(1)) {
       const [, local, , state, , , , , , inode] = line.trim().split(/\s+/);
       if (state === listenState && local !== undefined && inode !== undefined) sockets.set(inode, local);
     }
@@ -49,8 +48,7 @@ const descendantsOf = async (pid: number): Promise<number[]> => {
 const socketsOf = async (pid: number): Promise<string[]> => {
   const inodes: string[] = [];
   for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
-    const target = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '');
-    const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
+    const inode = /^socket:\[(\d+)\]$/.exec(await readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))?.[1];
     if (inode !== undefined) inodes.push(inode);
   }
   return inodes;

@@ -27,11 +27,8 @@ export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 /** A server of one's own, for tests that stop or kill it; the others share one through `createDatabase`. */
 export const startPostgres = async () => {
   const dataDir = await makeServerFolder();
-  const server = await startEmbeddedPostgres({
-    dataDir,
-    durable: false,
-    settings: { max_connections: '300', shared_buffers: '128MB' },
-  });
+  const settings = { max_connections: '300', shared_buffers: '128MB' };
+  const server = await startEmbeddedPostgres({ dataDir, durable: false, settings });
   return {
     url: server.url,
     /** Of the superuser, whom callsync itself never is. */

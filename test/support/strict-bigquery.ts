@@ -208,10 +208,8 @@ const parseArrival = async (request: IncomingMessage) => {
   const path = /^(?:\/upload)?\/bigquery\/v2\/projects\/([^/]+)(\/[^?]*)?/.exec(url);
   const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
   const rest = path?.[2] ?? '';
-  const asked =
-    method === 'POST' && rest === '/jobs'
-      ? parseJob(url, type ?? '', body)
-      : { dryRun: false, job: undefined, media: undefined };
+  const nothing = { dryRun: false, job: undefined, media: undefined };
+  const asked = method === 'POST' && rest === '/jobs' ? parseJob(url, type ?? '', body) : nothing;
   return { method, url, project: path?.[1] ?? '', headers, body, ...asked, ...parseTableRequest(method, rest, body) };
 };
 
