@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { flattenCall } from '../src/calls/flatten.ts';
+import { wait } from '../src/lib/timing.ts';
 import { startBigQueryEmulator } from '../src/local/bigquery/emulator.ts';
 import { generateContent } from '../src/simulator/calls/generate-call.ts';
 import { createRest } from '../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';
 import { createStaging, encodeBatch } from '../src/warehouse/bigquery/load.ts';
 import { createJobs } from '../src/warehouse/bigquery/queries.ts';
-import { pause } from '../src/warehouse/bigquery/retry.ts';
 import type { CallLoad, LoadBatch } from '../src/warehouse/warehouse.ts';
 import { openBigquery } from '../test/support/open-bigquery.ts';
 
@@ -131,7 +131,7 @@ async function loadBare(
   const config = configOf(dataset);
   const warehouse = openBigquery({ name: 'bench', config });
   await warehouse.migrate();
-  const connection = { config, rest: createRest(config, 600_000), clock: Date.now, pause };
+  const connection = { config, rest: createRest(config, 600_000), clock: Date.now, pause: wait };
   const jobs = createJobs(connection);
   const staging = createStaging(connection);
   let milliseconds = 0;

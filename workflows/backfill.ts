@@ -65,20 +65,11 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   await readRanges(state, { queues, axis, direction, force, origin: `backfill:${input.name}` });
   if (state.todo.length === 0) loaded = await loadWhatIsLeft(queues, `backfill:${input.name}`);
   await condition(allHandlersFinished);
-  if (!loaded)
-    await continueAsNew<typeof backfill>({
-      ...input,
-      concurrency: state.concurrency,
-      resumed: {
-        range,
-        todo: state.todo,
-        totals: state.totals,
-        paused: state.paused,
-        startedAt,
-        expected,
-        windowLength: state.windowLength,
-      },
-    });
+  if (!loaded) {
+    const { todo, totals, paused, windowLength, concurrency } = state;
+    const left = { range, todo, totals, paused, startedAt, expected, windowLength };
+    await continueAsNew<typeof backfill>({ ...input, concurrency, resumed: left });
+  }
   return progress();
 };
 

@@ -1,12 +1,17 @@
 import { continueAsNew, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
 import { loadActivities } from './activity-proxies.ts';
-import { type EraseInput, erasureProgressQuery } from './messages.ts';
+import { erasureProgressQuery, type SyncInput } from './messages.ts';
 
 const firstPauseMs = 2_000;
 const longestPauseMs = 300_000;
 
-/** Carries an erasure to its end: asks again until every warehouse has its tombstones and the receipt is signed. */
-export const erase = async (input: EraseInput): Promise<{ readonly receiptId: number }> => {
+/**
+ * Carries an erasure to its end: asks again until every warehouse has its tombstones and the receipt is signed.
+ * @param input.requestId name under which the store has the erasure; values and call ids stay there.
+ */
+export const erase = async (
+  input: SyncInput & { readonly requestId: string },
+): Promise<{ readonly receiptId: number }> => {
   const { resumeErasure } = loadActivities(input.queues);
   let waiting: readonly string[] = [];
   setHandler(erasureProgressQuery, () => ({ waiting }));

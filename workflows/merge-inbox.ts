@@ -1,10 +1,13 @@
 import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import { liveActivities } from './activity-proxies.ts';
-import { type MergeInboxInput, wakeSignal } from './messages.ts';
+import { type SyncInput, wakeSignal } from './messages.ts';
 import { startRereads } from './reread-calls.ts';
 
-/** Drains the inbox whenever it is woken; ends when nothing has come for a while. Waits for nothing of the service. */
-export const mergeInbox = async (input: MergeInboxInput): Promise<void> => {
+/**
+ * Drains the inbox whenever it is woken; ends when nothing has come for a while. Waits for nothing of the service.
+ * @param input.maxDelayMs how long it waits for the next wake-up before it ends.
+ */
+export const mergeInbox = async (input: SyncInput & { readonly maxDelayMs: number }): Promise<void> => {
   const live = liveActivities(input.queues);
   let woken = true;
   setHandler(wakeSignal, () => {

@@ -2,24 +2,20 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type * as work from '../schemas/orchestration.ts';
 
-export interface TaskQueues {
-  readonly workflows: string;
-  /** Sync, inbox merge and rereads of single calls, which must not wait behind a backfill. */
-  readonly live: string;
-  readonly read: string;
-  readonly load: string;
-}
+export type TaskQueues = ReturnType<typeof taskQueuesOf>;
 
 /** Queues of one installation: workflows, live work, reading for backfills and reconcile, and loading scale apart. */
-export const taskQueuesOf = (prefix: string): TaskQueues => ({
+export const taskQueuesOf = (prefix: string) => ({
   workflows: prefix,
+  /** Sync, inbox merge and rereads of single calls, which must not wait behind a backfill. */
   live: `${prefix}-live`,
   read: `${prefix}-read`,
   load: `${prefix}-load`,
 });
 
-export interface BackfillInput {
-  readonly queues: TaskQueues;
+export type SyncInput = { readonly queues: TaskQueues };
+
+export interface BackfillInput extends SyncInput {
   /** Business name, unique among running backfills. */
   readonly name: string;
   readonly axis: string;
@@ -52,16 +48,7 @@ export interface BackfillProgress {
   readonly todo: readonly work.Range[];
 }
 
-export type SyncInput = { readonly queues: TaskQueues };
-
-export interface MergeInboxInput {
-  readonly queues: TaskQueues;
-  /** Milliseconds that the workflow waits for the next wake-up before it ends. */
-  readonly maxDelayMs: number;
-}
-
-export interface ReconcileInput {
-  readonly queues: TaskQueues;
+export interface ReconcileInput extends SyncInput {
   readonly request: work.ReconcileRequest;
   /** Filled in by continue-as-new. */
   readonly resumed?: {
@@ -79,16 +66,8 @@ export interface ReconcileProgress {
   readonly totals: work.ReconcileTotals;
 }
 
-export interface EraseInput {
-  readonly queues: TaskQueues;
-  /** Name under which the store has the erasure; values and call ids stay there. */
-  readonly requestId: string;
-}
-
-export interface ErasureProgress {
-  /** Warehouses that do not have every tombstone yet. */
-  readonly waiting: readonly string[];
-}
+/** `waiting` = warehouses that do not have every tombstone yet. */
+export type ErasureProgress = { readonly waiting: readonly string[] };
 
 /** The one merge of the inbox. */
 export const mergeInboxId = (prefix: string): string => `${prefix}/merge-inbox`;

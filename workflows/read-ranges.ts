@@ -50,11 +50,7 @@ const takeRange = (state: RangeReading, direction: Direction): Range | undefined
     const longest = state.todo.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
     if (longest.to - longest.from < 2 * shortestShare) break;
     const middle = Math.floor((longest.from + longest.to) / 2);
-    const [older, newer] = [
-      { ...longest, to: middle },
-      { ...longest, from: middle },
-    ];
-    state.todo.splice(state.todo.indexOf(longest), 1, older, newer);
+    state.todo.splice(state.todo.indexOf(longest), 1, { ...longest, to: middle }, { ...longest, from: middle });
   }
   return state.todo.sort(byDirection(direction)).shift();
 };

@@ -13,7 +13,7 @@ export const listenOnPort = async (port: number, orAny: boolean, listen: (port: 
   try {
     await listen(port);
   } catch (error) {
-    if (!orAny || !isTaken(error)) throw error;
+    if (!orAny || (error as { code?: unknown }).code !== 'EADDRINUSE') throw error;
     await listen(0);
   }
 };
@@ -32,15 +32,29 @@ export const serverAddress = (server: NetServer, isTls: boolean): string => {
 export const localAddress = ({ listen, port, tls }: { listen: string; port: number; tls?: unknown }): string =>
   originOf(tls !== undefined, /^(0\.0\.0\.0|::)$/.test(listen) ? '127.0.0.1' : listen, port);
 
-const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-
 export type TlsFiles = { readonly cert_file: string; readonly key_file: string };
 
 export type Certificate = { readonly cert: Buffer; readonly key: Buffer };
 
-/** Undefined when a file cannot be read, or the two are not a certificate and its key. */
-export const readCertificate = (files: TlsFiles): Certificate | undefined =>
-  pairOf(files, readFiles([files.cert_file, files.key_file]));
+/**
+ * Undefined when a file cannot be read, or the two are not a certificate and its key.
+ * @param onError is told why they are not.
+ */
+export const readCertificate = (
+  { cert_file, key_file }: TlsFiles,
+  onError: (error: unknown) => void = () => {},
+  contents: FileContents = readFiles([cert_file, key_file]),
+): Certificate | undefined => {
+  const [cert, key] = [contents.get(cert_file), contents.get(key_file)];
+  if (cert === undefined || key === undefined) return undefined;
+  try {
+    createSecureContext({ cert, key });
+    return { cert, key };
+  } catch (error) {
+    onError(error);
+    return undefined;
+  }
+};
 
 /**
  * Connections opened after a change use the new certificate; a pair that does not fit is left aside.
@@ -58,23 +72,10 @@ export const reloadCertificate = (options: {
     initial: readFiles([files.cert_file, files.key_file]),
     intervalMs,
     onChange: (contents) => {
-      const certificate = pairOf(files, contents, onError);
+      const certificate = readCertificate(files, onError, contents);
       if (certificate === undefined) return;
       server.setSecureContext(certificate);
       onRead();
     },
   });
-};
-
-const pairOf = (files: TlsFiles, contents: FileContents, onError: (error: unknown) => void = () => {}) => {
-  const cert = contents.get(files.cert_file);
-  const key = contents.get(files.key_file);
-  if (cert === undefined || key === undefined) return undefined;
-  try {
-    createSecureContext({ cert, key });
-    return { cert, key };
-  } catch (error) {
-    onError(error);
-    return undefined;
-  }
 };

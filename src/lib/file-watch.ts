@@ -1,5 +1,6 @@
 /** Notices changes of small files by reading them, which also works for links, mounted secrets and all editors. */
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 
 /** Content by path; undefined = not readable. */
 export type FileContents = ReadonlyMap<string, Buffer | undefined>;
@@ -25,7 +26,7 @@ export const watchFiles = (options: {
   let seen = options.initial;
   const timer = setInterval(() => {
     const now = readFiles(paths);
-    if (same(now, seen) && !same(now, taken)) {
+    if (isDeepStrictEqual(now, seen) && !isDeepStrictEqual(now, taken)) {
       taken = now;
       options.onChange(now);
     }
@@ -41,12 +42,4 @@ const readOrUndefined = (path: string): Buffer | undefined => {
   } catch {
     return undefined;
   }
-};
-
-const same = (left: FileContents, right: FileContents): boolean => {
-  for (const [path, content] of left) {
-    const other = right.get(path);
-    if (content === undefined || other === undefined ? content !== other : !content.equals(other)) return false;
-  }
-  return true;
 };

@@ -18,21 +18,16 @@ export const subtract = (whole: readonly Interval[], others: readonly Interval[]
   let left = unite(whole);
   for (const other of unite(others))
     left = left.flatMap(({ from, to }) =>
-      other.to <= from || other.from >= to
-        ? [{ from, to }]
-        : [
-            { from, to: Math.min(to, other.from) },
-            { from: Math.max(from, other.to), to },
-          ].filter((part) => part.from < part.to),
+      [
+        { from, to: Math.min(to, other.from) },
+        { from: Math.max(from, other.to), to },
+      ].filter((part) => part.from < part.to),
     );
   return left;
 };
 
 /** The parts that are in both sets. */
-export const intersect = (a: readonly Interval[], b: readonly Interval[]): Interval[] => {
-  const outside = subtract(a, b);
-  return subtract(a, outside);
-};
+export const intersect = (a: readonly Interval[], b: readonly Interval[]): Interval[] => subtract(a, subtract(a, b));
 
 /** Length of the union of the ranges. */
 export const lengthOf = (intervals: readonly Interval[]): number =>

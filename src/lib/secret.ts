@@ -23,8 +23,7 @@ export const openSecret = <F extends string | undefined>(input: {
 }): SecretSource | (F extends string ? never : undefined) => {
   const { key, value, file } = input;
   if (file === undefined && (value === undefined || value === '')) return undefined as never;
-  const readBytes = file === undefined ? () => Buffer.from(value ?? '') : openFile(key, file);
-  return secretOf(readBytes);
+  return secretOf(file === undefined ? () => Buffer.from(value ?? '') : openFile(key, file));
 };
 
 /**
@@ -68,11 +67,8 @@ const openFile = (key: string, file: string) => (): Buffer => {
 };
 
 /** A file's content without the line end that editors add. */
-export const withoutLineEnd = (bytes: Buffer): Buffer => {
-  let end = bytes.length;
-  while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
-  return bytes.subarray(0, end);
-};
+export const withoutLineEnd = (bytes: Buffer): Buffer =>
+  bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0x0a && byte !== 0x0d) + 1);
 
 /** Compares in constant time. */
 export const isSameText = (left: string, right: string): boolean => {

@@ -4,7 +4,7 @@ export type Micros = number;
 export type TimeFormat = 'iso' | 'iso_seconds' | 'epoch_s' | 'epoch_ms';
 
 const isoPattern =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?\s*(Z|z|[+-]\d\d(?::?\d\d)?)?)?$/;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?\s*(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)?)?$/;
 
 /**
  * Microseconds of a time from a service, for list, ledger and warehouse alike.
@@ -18,24 +18,21 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (/^\d{9,16}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
   const match = isoPattern.exec(text);
   if (match === null) return undefined;
-  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = match;
+  const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', sign, zoneHour = 0, zoneMinute = 0] =
+    match;
   const at = new Date(0);
   at.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   if (at.getUTCMonth() !== Number(month) - 1 || at.getUTCDate() !== Number(day)) return undefined;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
-  at.setUTCHours(Number(hour), Number(minute), Number(second));
-  const offset = zone === 'Z' || zone === 'z' ? 0 : offsetMinutes(zone);
-  if (offset === undefined) return undefined;
-  const micros = (at.getTime() - offset * 60_000) * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
+  if (Number(zoneHour) > 23 || Number(zoneMinute) > 59) return undefined;
+  const direction = sign === '-' ? 1 : -1;
+  at.setUTCHours(
+    Number(hour),
+    Number(minute) + direction * (60 * Number(zoneHour) + Number(zoneMinute)),
+    Number(second),
+  );
+  const micros = at.getTime() * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
   return Number.isSafeInteger(micros) ? micros : undefined;
-};
-
-const offsetMinutes = (zone: string): number | undefined => {
-  const digits = zone.slice(1).replace(':', '');
-  const hours = Number(digits.slice(0, 2));
-  const minutes = Number(digits.slice(2) || 0);
-  if (hours > 23 || minutes > 59) return undefined;
-  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
 };
 
 /** Seconds below 1e11 (year 5138), milliseconds below 1e14, microseconds above. */

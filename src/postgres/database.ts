@@ -67,7 +67,7 @@ const defaultStatementMs = 120_000;
 const graceMs = 10_000;
 const keepAliveMs = 10_000;
 
-/** Nothing connects before the first statement. @throws CallsyncError DATABASE_URL_INVALID */
+/** Nothing connects before the first statement. */
 export const openDatabase = (options: PoolOptions): Database => {
   const { purpose, schema } = options;
   const pool = openPool(options);
@@ -123,25 +123,17 @@ export const openPool = (options: PoolOptions): pg.Pool => {
       parsers[oid] ?? (pg.types.getTypeParser as (oid: number, format?: string) => unknown)(oid, format),
   };
   const statementMs = options.statementMs ?? defaultStatementMs;
-  let pool: pg.Pool;
-  try {
-    pool = new pg.Pool({
-      ...(typeof options.url === 'string' ? { connectionString: options.url } : { Client: clientOf(options.url) }),
-      max: options.max ?? 8,
-      application_name: options.application,
-      connectionTimeoutMillis: 10_000,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: keepAliveMs,
-      query_timeout: statementMs + Math.min(graceMs, statementMs),
-      types: types as never,
-      onConnect: prepareSession(options, statementMs) as never,
-    });
-  } catch (cause) {
-    throw terminal('DATABASE_URL_INVALID', `The connection URL of the ${options.purpose} cannot be read.`, {
-      hint: 'Write it as postgres://user:password@host:port/database.',
-      cause,
-    });
-  }
+  const pool = new pg.Pool({
+    ...(typeof options.url === 'string' ? { connectionString: options.url } : { Client: clientOf(options.url) }),
+    max: options.max ?? 8,
+    application_name: options.application,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
+    query_timeout: statementMs + Math.min(graceMs, statementMs),
+    types: types as never,
+    onConnect: prepareSession(options, statementMs) as never,
+  });
   // A client that loses its server, idle or lent out, must not end the process; the next query reports it.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
@@ -204,6 +196,13 @@ export const connectTo = async ({ pool, purpose }: Pick<Database, 'pool' | 'purp
   }
 };
 
+/** Undefined where the work succeeds. */
+export const failureOf = (work: Promise<unknown>): Promise<Error | undefined> =>
+  work.then(
+    () => undefined,
+    (error: Error) => error,
+  );
+
 const inTransaction = async <T>(pool: pg.Pool, purpose: string, work: (client: pg.PoolClient) => Promise<T>) => {
   const client = await connectTo({ pool, purpose });
   let broken: Error | undefined;
@@ -213,12 +212,7 @@ const inTransaction = async <T>(pool: pg.Pool, purpose: string, work: (client: p
     await client.query('COMMIT');
     return result;
   } catch (cause) {
-    if (isUnanswered(cause)) broken = cause;
-    else {
-      await client.query('ROLLBACK').catch((error: Error) => {
-        broken = error;
-      });
-    }
+    broken = isUnanswered(cause) ? cause : await failureOf(client.query('ROLLBACK'));
     throw isDriverError(cause) ? postgresError(purpose, cause) : cause;
   } finally {
     client.release(broken);
@@ -292,7 +286,7 @@ export const toTimestamp = (micros: number | null | string): Sql =>
   sql`to_timestamp(${typeof micros === 'string' ? raw(micros) : micros}::float8 / 1000000.0)`;
 
 /** At least one part, with commas between. */
-export const list = (parts: readonly Sql[]): Sql => parts.reduce((all, part) => sql`${all}, ${part}`);
+export const list = (parts: readonly Sql[]): Sql => sql(['', ...parts.slice(1).map(() => ', '), ''], ...parts);
 
 /** Rows as a table `u` of a statement. @param types of its columns, by the names that the rows have; other fields are left out */
 export const unnest = <Row extends object>(rows: readonly Row[], types: { readonly [Name in keyof Row]?: string }) => {
@@ -301,6 +295,10 @@ export const unnest = <Row extends object>(rows: readonly Row[], types: { readon
   const names = columns.map(([name]) => `"${name}"`).join(', ');
   return sql`unnest(${list(lists)}) AS u(${raw(names)})`;
 };
+
+/** Columns of one type, for `unnest`. */
+export const columnTypes = <Name extends string>(type: string, ...names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, type])) as Record<Name, string>;
 
 // One holder at a time for a name, over all processes: until the end of a transaction, or of work on its own connection.
 
@@ -350,11 +348,7 @@ export const withSessionLock = async <T>(
   } finally {
     held.removeListener('error', lost);
     held.removeListener('end', lost);
-    const unlocked = await held.query('SELECT pg_advisory_unlock(hashtext($1))', [name]).then(
-      () => true,
-      () => false,
-    );
-    held.release(!unlocked);
+    held.release(await failureOf(held.query('SELECT pg_advisory_unlock(hashtext($1))', [name])));
   }
 };
 

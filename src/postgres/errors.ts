@@ -21,6 +21,11 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
       hint: 'Start PostgreSQL or correct its address, then run callsync doctor.',
       cause,
     });
+  if (code === 'ERR_INVALID_URL')
+    return terminal('DATABASE_URL_INVALID', `The connection URL of the ${purpose} cannot be read.`, {
+      hint: 'Write it as postgres://user:password@host:port/database.',
+      cause,
+    });
   if (isUntrusted(code))
     return terminal('DATABASE_UNTRUSTED', `The TLS certificate of the ${purpose} cannot be trusted (${code}).`, {
       hint: 'Renew the certificate of the server, or name its CA in the connection URL: sslmode=verify-full&sslrootcert=FILE.',

@@ -56,6 +56,8 @@ const unlessLocked = sql`FOR UPDATE SKIP LOCKED`;
 /** SQL: `key` is that of a row that has expired. @param where with the order in which they go */
 const isExpired = (key: string, table: string, where: Sql): Sql =>
   sql`${raw(key)} = ANY(ARRAY(SELECT ${raw(key)} FROM ${raw(table)} WHERE ${where} LIMIT ${batchRows} ${unlessLocked}))`;
+const deleteExpired = (key: string, table: string, where: Sql): Sql =>
+  sql`DELETE FROM ${raw(table)} WHERE ${isExpired(key, table, where)} RETURNING 1`;
 
 /** Expires quarantine and frames. While there are holds, texts with held or unknown subjects stay. */
 const heldByNone = sql`(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT NULL AND NOT ${isHeldSql('subjects')}))`;
@@ -64,17 +66,16 @@ const heldByNone = sql`(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT N
 const cameSince = sql`EXISTS (SELECT FROM ledger l
    WHERE l.call_id = quarantine.call_id AND (l.tombstone OR l.last_seen_at > quarantine.received_at))`;
 
-const expiredText = (where: Sql): Sql => isExpired('id', 'quarantine', sql`${heldByNone} AND ${where}`);
+/** A statement for an age; it returns one row for each that it expired. */
+type Expiry = { readonly keepMs: number | undefined; readonly expire: (age: Sql) => Sql };
 
-/** Statements for an age; each returns one row for each that it expired. */
-const expiries = (
-  rules: RetentionRules,
-): Record<string, { keepMs: number | undefined; expire: (age: Sql) => Sql }> => ({
+const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
   bodies: {
     keepMs: rules.bodies,
-    expire: (age) => sql`UPDATE inbox SET body = NULL WHERE seq = ANY(ARRAY(
-            SELECT seq FROM inbox WHERE body IS NOT NULL AND outcome <> 'pending' AND received_at < ${age}
-             ORDER BY received_at LIMIT ${batchRows} ${unlessLocked})) RETURNING 1`,
+    expire: (age) => {
+      const old = sql`body IS NOT NULL AND outcome <> 'pending' AND received_at < ${age} ORDER BY received_at`;
+      return sql`UPDATE inbox SET body = NULL WHERE ${isExpired('seq', 'inbox', old)} RETURNING 1`;
+    },
   },
   rejected: {
     keepMs: rules.bodies,
@@ -97,19 +98,23 @@ const expiries = (
   },
   quarantine: {
     keepMs: rules.quarantine,
-    expire: (age) =>
-      sql`DELETE FROM quarantine WHERE ${expiredText(sql`state = 'open' AND received_at < ${age} AND ${cameSince} ORDER BY id`)} RETURNING 1`,
+    expire: (age) => {
+      const old = sql`${heldByNone} AND state = 'open' AND received_at < ${age} AND ${cameSince} ORDER BY id`;
+      return deleteExpired('id', 'quarantine', old);
+    },
   },
   replayed: {
     keepMs: settledDays * day,
     expire: (age) =>
-      sql`DELETE FROM quarantine WHERE ${expiredText(sql`state = 'replayed' AND settled_at < ${age}`)} RETURNING 1`,
+      deleteExpired('id', 'quarantine', sql`${heldByNone} AND state = 'replayed' AND settled_at < ${age}`),
   },
   // The row stays, so that the same bytes stay dropped.
   dropped: {
     keepMs: settledDays * day,
-    expire: (age) =>
-      sql`UPDATE quarantine SET body = '' WHERE ${expiredText(sql`state = 'dropped' AND settled_at < ${age} AND body <> ''`)} RETURNING 1`,
+    expire: (age) => {
+      const old = sql`${heldByNone} AND state = 'dropped' AND settled_at < ${age} AND body <> ''`;
+      return sql`UPDATE quarantine SET body = '' WHERE ${isExpired('id', 'quarantine', old)} RETURNING 1`;
+    },
   },
   websocketFrames: {
     keepMs: rules.websocketFrames,
@@ -145,8 +150,7 @@ const expiries = (
   },
   events: {
     keepMs: rules.deliveries,
-    expire: (age) =>
-      sql`DELETE FROM events WHERE ${isExpired('id', 'events', sql`at < ${age} ORDER BY at`)} RETURNING 1`,
+    expire: (age) => deleteExpired('id', 'events', sql`at < ${age} ORDER BY at`),
   },
   verdicts: {
     keepMs: rules.verdicts,
@@ -164,8 +168,7 @@ const expiries = (
   },
   imports: {
     keepMs: importDays * day,
-    expire: (age) =>
-      sql`DELETE FROM meta WHERE ${isExpired('key', 'meta', sql`starts_with(key, 'import:') AND updated_at < ${age}`)} RETURNING 1`,
+    expire: (age) => deleteExpired('key', 'meta', sql`starts_with(key, 'import:') AND updated_at < ${age}`),
   },
   problems: {
     keepMs: settledDays * day,
@@ -174,7 +177,6 @@ const expiries = (
   },
   rereads: {
     keepMs: rules.deliveries,
-    expire: (age) =>
-      sql`DELETE FROM rereads WHERE ${isExpired('call_id', 'rereads', sql`requested_at < ${age}`)} RETURNING 1`,
+    expire: (age) => deleteExpired('call_id', 'rereads', sql`requested_at < ${age}`),
   },
 });

@@ -90,18 +90,6 @@ export const isHeldSql = (subjects: string, ofWhat = ''): Sql =>
 export const arrayText = (hashes: readonly string[]): string => `{${hashes.map((one) => `"\\\\x${one}"`).join(',')}}`;
 
 /**
- * Signs that the ledger was restored, dropped, or moved to another server, for one small query.
- * `src/pipeline/load/check-ledger.ts` compares them.
- */
-interface LedgerMark {
-  /** Changes with every restore, with every epoch, and with every start of the server. */
-  readonly identity: string;
-  readonly epoch: number;
-  /** How many of the asked loads the ledger knows. */
-  readonly known: number;
-}
-
-/**
  * Opens and migrates the store.
  * @param options.erasures asked at the first use, so that commands which erase and load nothing need no key.
  * @param options.keys those that `checkKeys` compares; without them the key of tombstones alone.
@@ -143,12 +131,15 @@ export const openStore = async (options: {
 };
 
 /**
- * A restore writes the row of an epoch again, in another transaction. A restore creates the foreign key last; until
- * then, rows may be missing from the tables.
+ * Signs that the ledger was restored, dropped, or moved to another server, for one small query.
+ * `src/pipeline/load/check-ledger.ts` compares them. A restore writes the row of an epoch again, in another transaction.
+ * A restore creates the foreign key last; until then, rows may be missing from the tables.
+ * `identity` = changes with every restore, with every epoch, and with every start of the server.
+ * `known` = how many of the asked loads the ledger knows.
  * @throws CallsyncError DATABASE_INCOMPLETE while tables are missing or being restored, or another of the store
  */
-export const readLedgerMark = async (store: Store, loadIds: readonly string[]): Promise<LedgerMark> => {
-  const mark = await store.row<LedgerMark | undefined>`
+export const readLedgerMark = async (store: Store, loadIds: readonly string[]) => {
+  const mark = await store.row<{ identity: string; epoch: number; known: number } | undefined>`
       SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
              coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY(${loadIds})) AS known
         FROM pg_constraint c LEFT JOIN (SELECT epoch, xmin FROM epochs ORDER BY epoch DESC LIMIT 1) e ON true

@@ -29,13 +29,11 @@ export const connectionOptions = (config: TemporalConfig, address: string) => {
   const wanted = tls.enabled ?? (cert !== undefined || ca !== undefined || apiKey !== undefined);
   return {
     address,
-    tls: wanted
-      ? {
-          ...(tls.server_name === undefined ? {} : { serverNameOverride: tls.server_name }),
-          ...(ca === undefined ? {} : { serverRootCACertificate: ca }),
-          ...(cert === undefined || key === undefined ? {} : { clientCertPair: { crt: cert, key } }),
-        }
-      : false,
+    tls: wanted && {
+      serverNameOverride: tls.server_name,
+      serverRootCACertificate: ca,
+      clientCertPair: cert && key && { crt: cert, key },
+    },
   };
 };
 
@@ -72,14 +70,9 @@ export const explainUnreachable = async (config: TemporalConfig, address: string
   if (connectionOptions(config, address).tls === false) return unreachable;
   const { tls } = config;
   const ca = readPem('temporal.tls.ca', tls.ca_file);
-  const { hostname, port } = new URL(`https://${address}`);
-  const servername = tls.server_name ?? hostname;
-  const socket = connect({
-    host: hostname,
-    port: Number(port || 443),
-    ...(isIP(servername) === 0 && { servername }),
-    ...(ca && { ca }),
-  });
+  const { hostname: host, port } = new URL(`https://${address}`);
+  const servername = tls.server_name ?? host;
+  const socket = connect({ host, port: Number(port || 443), ca, ...(isIP(servername) === 0 && { servername }) });
   const signal = AbortSignal.timeout(connectTimeoutMs);
   const failure: unknown = await once(socket, 'secureConnect', { signal }).catch((error: unknown) => error);
   socket.destroy();

@@ -127,21 +127,17 @@ const monthNames = [
 const specOf = ({ cron, calendar, every, time_zone: timezone, jitter }: ScheduledBackfill): ScheduleSpec => ({
   timezone,
   jitter,
-  ...(cron === undefined ? {} : { cronExpressions: [cron] }),
-  ...(every === undefined ? {} : { intervals: [{ every }] }),
-  ...(calendar === undefined
-    ? {}
-    : {
-        calendars: [
-          {
-            minute: calendar.minute ?? [0],
-            hour: calendar.hour ?? [0],
-            dayOfMonth: calendar.day_of_month ?? '*',
-            month: calendar.month?.flatMap((month) => monthNames[month - 1] ?? []) ?? '*',
-            dayOfWeek: calendar.day_of_week ?? '*',
-          },
-        ],
-      }),
+  cronExpressions: cron === undefined ? undefined : [cron],
+  intervals: every === undefined ? undefined : [{ every }],
+  calendars: calendar && [
+    {
+      minute: calendar.minute ?? [0],
+      hour: calendar.hour ?? [0],
+      dayOfMonth: calendar.day_of_month ?? '*',
+      month: calendar.month?.flatMap((month) => monthNames[month - 1] ?? []) ?? '*',
+      dayOfWeek: calendar.day_of_week ?? '*',
+    },
+  ],
 });
 
 const definitionOf = (prefix: string, wanted: ScheduledBackfill, { axis, sync }: BackfillDefaults) => {

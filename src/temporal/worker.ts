@@ -131,13 +131,7 @@ export const connectWorker = async (config: TemporalConfig, address: string, opt
 };
 
 const followKey = (connection: NativeConnection, readKey: () => string, refreshMs: number): void => {
-  let key = readKey();
-  const follow = async (): Promise<void> => {
-    const current = readKey();
-    if (current === key) return;
-    await connection.setApiKey(current);
-    key = current;
-  };
+  const follow = async (): Promise<void> => connection.setApiKey(readKey());
   // A file that is being replaced, or a connection that was closed: the next time tells.
   setInterval(() => follow().catch(() => undefined), refreshMs).unref();
 };

@@ -27,16 +27,18 @@ export const wakeMergeInbox = async (client: Client, prefix: string): Promise<vo
 const startOrJoin = async (
   client: Client,
   prefix: string,
-  work: {
-    readonly type: string;
-    readonly id: string;
+  {
+    type,
+    id,
+    input,
+    facts,
+    ...described
+  }: Record<'type' | 'id' | 'staticSummary', string> & {
     readonly input: object;
     readonly facts: WorkflowFacts;
-    readonly staticSummary: string;
     readonly staticDetails?: string;
   },
 ): Promise<WorkflowHandle> => {
-  const { type, id, input, facts, ...described } = work;
   const queues = messages.taskQueuesOf(prefix);
   return await client.workflow.start(type, {
     workflowId: id,

@@ -2,20 +2,13 @@
 import { sentStatuses } from '../../calls/fold.ts';
 import { type Queryable, type Sql, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 
-export interface DeliveryStatistics {
-  readonly calls: number;
-  readonly both: number;
-  readonly pollOnly: number;
-  readonly webhookOnly: number;
-  /** Known from imports alone. */
-  readonly importOnly: number;
-  readonly missing: number;
-}
+type Way = 'both' | 'pollOnly' | 'webhookOnly' | 'importOnly';
 
-export interface DayDeliveries extends DeliveryStatistics {
-  /** Start of the UTC day of the call's own time. */
-  readonly from: number;
-}
+/** Counts of calls. `importOnly` = known from imports alone. */
+export type DeliveryStatistics = Readonly<Record<'calls' | Way | 'missing', number>>;
+
+/** `from` = start of the UTC day of the call's own time. */
+export type DayDeliveries = DeliveryStatistics & { readonly from: number };
 
 export interface WebhookQuality {
   /** Calls that ended processing before this are not judged: no webhook was received yet. */
@@ -54,17 +47,15 @@ export const measureWebhooks = async (
   const since = input.since ?? (await firstWebhook(db));
   if (since === null || since >= input.until)
     return { since, expected: 0, lost: 0, lossRate: null, lagP50: null, lagP95: null };
-  const { expected, lost, p50, p95 } = await db.row<
-    Record<'expected' | 'lost', number> & Record<'p50' | 'p95', number | null>
-  >`WITH sent AS (
+  const measured = await db.row<Pick<WebhookQuality, 'expected' | 'lost' | 'lagP50' | 'lagP95'>>`WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
         WHERE ${inRange(input)} AND fields->'status'->>2 = ANY(${sentStatuses})
           AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(since)}
           AND coalesce(processed_at, call_timestamp) < ${toTimestamp(input.until)} AND (webhook_at IS NOT NULL OR poll_at IS NOT NULL))
      SELECT count(*) AS expected, count(*) FILTER (WHERE webhook_at IS NULL) AS lost,
-            percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p50,
-            percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p95 FROM sent`;
-  return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50: p50, lagP95: p95 };
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS "lagP50",
+            percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS "lagP95" FROM sent`;
+  return { since, ...measured, lossRate: measured.expected === 0 ? null : measured.lost / measured.expected };
 };
 
 /** Reads the senders, because the ledger has no index by this time, and there are few senders. */
@@ -77,40 +68,27 @@ export const readRanges = async (db: Queryable, range: { readonly from: number; 
        FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
                      WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)})) AS r`;
 
-interface Agent {
-  /** Null = a delivery without the header. */
-  readonly agent: string | null;
-  readonly deliveries: number;
-  readonly firstSeen: Date;
-  readonly lastSeen: Date;
-  /** Whether the agent was first seen within a week, after others. */
-  readonly isNew: boolean;
-}
-
-interface KeyUsage {
-  /** Name of the key; null = unsigned. */
-  readonly key: string | null;
-  readonly deliveries: number;
-  readonly firstUsed: Date;
-  readonly lastUsed: Date;
-}
-
 /** Senders of merged deliveries, and of the first waiting ones. */
 const senders = sql`SELECT * FROM delivery_senders UNION ALL (
   SELECT agent, signing_key, 1, received_at, received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 5000)`;
 
-/** Agents of accepted deliveries, newest first. */
-export const listAgents = async (db: Queryable): Promise<Agent[]> =>
-  await db.query<Agent>`SELECT agent, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstSeen", max(last_at) AS "lastSeen",
+/**
+ * Agents of accepted deliveries, newest first; null = deliveries without the header.
+ * `isNew` = the agent was first seen within a week, after others.
+ */
+export const listAgents = (db: Queryable) =>
+  db.query<{ agent: string | null; deliveries: number; firstSeen: Date; lastSeen: Date; isNew: boolean }>`
+     SELECT agent, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstSeen", max(last_at) AS "lastSeen",
             min(first_at) > now() - interval '7 days' AND min(first_at) > min(min(first_at)) OVER () AS "isNew"
        FROM (${senders}) s GROUP BY agent ORDER BY min(first_at) DESC`;
 
 /**
  * Signing keys that verified deliveries, last used first. Operators retire a key by this list. A configured key that
- * is missing here was never used.
+ * is missing here was never used; null = unsigned.
  */
-export const listKeyUsage = async (db: Queryable): Promise<KeyUsage[]> =>
-  await db.query<KeyUsage>`SELECT signing_key AS key, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstUsed", max(last_at) AS "lastUsed"
+export const listKeyUsage = (db: Queryable) =>
+  db.query<{ key: string | null; deliveries: number; firstUsed: Date; lastUsed: Date }>`
+     SELECT signing_key AS key, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstUsed", max(last_at) AS "lastUsed"
        FROM (${senders}) s GROUP BY signing_key ORDER BY max(last_at) DESC`;
 
 /** Returns whether there was one. */

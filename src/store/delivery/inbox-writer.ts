@@ -6,7 +6,7 @@ import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import { type Database, quoteName } from '../../postgres/database.ts';
+import { type Database, list, quoteName, raw, sql } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 /** A verified delivery, on its way to the inbox. */
@@ -34,7 +34,7 @@ export type RejectedDelivery = Pick<Delivery, 'arrivalId' | 'deliveryId' | 'hook
 export type InboxWriter = ReturnType<typeof createInboxWriter>;
 
 const insertColumns =
-  'arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, privacy_version, spooled' as const;
+  'arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, privacy_version, spooled';
 const columnCount = 10;
 const wakeDeadlineMs = 5_000;
 
@@ -42,10 +42,7 @@ const wakeDeadlineMs = 5_000;
 const createRunner = (pool: pg.Pool) => {
   const durable = new WeakSet<pg.PoolClient>();
 
-  return async <Row extends pg.QueryResultRow>(
-    deadlineMs: number,
-    ask: (client: pg.PoolClient) => Promise<readonly Row[]>,
-  ): Promise<readonly Row[]> => {
+  return async <T>(deadlineMs: number, ask: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
     const until = performance.now() + deadlineMs;
     const client = await borrow(pool, deadlineMs);
     const query = async () => {
@@ -56,9 +53,9 @@ const createRunner = (pool: pg.Pool) => {
       return await ask(client);
     };
     try {
-      const rows = await within(query(), until - performance.now());
+      const answer = await within(query(), until - performance.now());
       client.release();
-      return rows;
+      return answer;
     } catch (error) {
       client.release(true);
       throw transient('INBOX_UNREACHABLE', 'The inbox could not be reached in time.', { cause: error });
@@ -82,7 +79,7 @@ const recordRejectedSql = `WITH stored AS (
  */
 export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
   const run = createRunner(pool);
-  const ask = <Row extends pg.QueryResultRow>(deadlineMs: number, text: string, values: unknown[]) =>
+  const ask = <Row extends pg.QueryResultRow>(deadlineMs: number, text: string, values: unknown[] = []) =>
     run(deadlineMs, async (client) => (await client.query<Row>(text, values)).rows);
 
   return {
@@ -91,21 +88,14 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
       deliveries: readonly Delivery[],
       { deadlineMs, spooled = false }: { deadlineMs: number; spooled?: boolean },
     ) {
-      if (!spooled) {
-        await run(deadlineMs, async (client) => {
-          await copyOf(deliveries).send(client, `inbox (${insertColumns})`);
-          return [];
-        });
-        return;
-      }
-      const values: unknown[] = [];
-      for (const one of deliveries) {
-        values.push(one.arrivalId, one.deliveryId, one.hookId, one.agent, one.receivedAt.toISOString());
-        values.push(one.signingKey, one.body, one.bodyHash, one.privacyVersion ?? null, true);
-      }
-      const text = `INSERT INTO inbox (${insertColumns}) VALUES ${placeholders(deliveries.length)}
-                    ON CONFLICT (arrival_id) DO NOTHING`;
-      await ask(deadlineMs, text, values);
+      const send = (client: pg.PoolClient) => copyOf(deliveries).send(client, `inbox (${insertColumns})`);
+      if (!spooled) return await run(deadlineMs, send);
+      const rows = deliveries.map(
+        (one) => sql`(${one.arrivalId}, ${one.deliveryId}, ${one.hookId}, ${one.agent}, ${one.receivedAt.toISOString()},
+                      ${one.signingKey}, ${one.body}, ${one.bodyHash}, ${one.privacyVersion}, true)`,
+      );
+      const insert = sql`INSERT INTO inbox (${raw(insertColumns)}) VALUES ${list(rows)} ON CONFLICT (arrival_id) DO NOTHING`;
+      await ask(deadlineMs, insert.text, [...insert.values]);
     },
 
     async recordRejected(rejected: readonly RejectedDelivery[], { deadlineMs }: { deadlineMs: number }) {
@@ -114,13 +104,13 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
 
     /** Tells workers that listen (`listenToInbox`) that deliveries came. */
     async wake() {
-      await ask(wakeDeadlineMs, `NOTIFY ${inboxChannel}`, []);
+      await ask(wakeDeadlineMs, `NOTIFY ${inboxChannel}`);
     },
 
     /** Rejects when the inbox cannot be written to. */
     async ping({ deadlineMs }: { deadlineMs: number }) {
       // Takes the same lock and needs the same rights as a delivery, but writes nothing.
-      await ask(deadlineMs, `INSERT INTO inbox (received_at) SELECT now() WHERE false`, []);
+      await ask(deadlineMs, `INSERT INTO inbox (received_at) SELECT now() WHERE false`);
     },
 
     async depth({ deadlineMs }: { deadlineMs: number }) {
@@ -128,7 +118,6 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
         deadlineMs,
         `SELECT (SELECT coalesce(sum(value), 0)::int FROM counters WHERE name = 'deliveries:pending') AS pending,
                 (SELECT received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest`,
-        [],
       );
       return { pending: rows[0]?.pending ?? 0, oldestReceivedAt: rows[0]?.oldest ?? null };
     },
@@ -156,16 +145,6 @@ const copyOf = (deliveries: readonly Delivery[]): BinaryCopyWriter => {
     writer.bool(false);
   }
   return writer;
-};
-
-const placeholders = (rows: number): string => {
-  const groups: string[] = [];
-  for (let row = 0; row < rows; row += 1) {
-    const first = row * columnCount;
-    const group = Array.from({ length: columnCount }, (_, column) => `$${first + column + 1}`);
-    groups.push(`(${group.join(',')})`);
-  }
-  return groups.join(',');
 };
 
 /** A connection that comes after the deadline goes back to the pool. */

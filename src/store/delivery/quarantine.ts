@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { RejectedRecord } from '../../../schemas/observation.ts';
 import { isSealed } from '../../lib/sealed.ts';
 import type { Database, Queryable, Sql, Transaction } from '../../postgres/database.ts';
-import { raw, sql, unnest } from '../../postgres/database.ts';
+import { columnTypes, raw, sql, unnest } from '../../postgres/database.ts';
 import { arrayText } from '../store.ts';
 
 interface QuarantineEntry extends Pick<RejectedRecord, 'source' | 'origin' | 'reason' | 'receivedAt'> {
@@ -45,17 +45,11 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
 };
 
 const quarantinedTypes = {
-  source: 'text',
-  origin: 'text',
-  reason: 'text',
-  body: 'bytea',
+  ...columnTypes('text', 'source', 'origin', 'reason', 'index', 'callId'),
+  ...columnTypes('bytea', 'body', 'hash'),
+  ...columnTypes('int', 'version', 'position'),
   receivedAt: 'timestamptz',
-  hash: 'bytea',
-  index: 'text',
-  version: 'int',
-  callId: 'text',
-  position: 'int',
-} as const;
+};
 
 /** The call to which a broken record seems to belong. The later outcome of that call shows whether the record is still needed. */
 const callIdIn = (body: Buffer): string | null => {
@@ -149,15 +143,6 @@ export const storeFrame = async (db: Queryable, { session, receivedAt, binary, b
 
 type Admitted = { readonly body: Buffer; readonly bodyHash: Buffer };
 
-/** Stored bytes of a table: the condition of those that a rewrite reads, and further columns that it sets. `version` is that of the rules. */
-const heldBytes = (version: string | undefined) => ({
-  inbox: {
-    which: version === undefined ? sql`true` : sql`privacy_version IS DISTINCT FROM ${version}`,
-    others: sql`privacy_version = coalesce(${version}, privacy_version)`,
-  },
-  quarantine: { which: sql`true`, others: sql`call_id = NULL` },
-});
-
 type Rewrite = (held: Admitted) => Admitted;
 
 /**
@@ -165,9 +150,9 @@ type Rewrite = (held: Admitted) => Admitted;
  * unchanged rows too. Returns the number of changed rows.
  */
 const rewriteBytes = async (db: Database, table: 'inbox' | 'quarantine', rewrite: Rewrite, version?: string) => {
-  const { which, others } = heldBytes(version)[table];
   const [name, key] = [raw(table), keys[table]];
-  const held = sql`octet_length(body) > 0 AND ${which}`;
+  const held = sql`octet_length(body) > 0 AND ${version === undefined ? sql`true` : sql`privacy_version IS DISTINCT FROM ${version}`}`;
+  const noted = table === 'inbox' ? sql`privacy_version = coalesce(${version}, privacy_version)` : sql`call_id = NULL`;
   let changed = 0;
   for (const one of await db.column<number>`SELECT ${key} FROM ${name} WHERE ${held} ORDER BY ${key}`) {
     const isChanged = await db.transaction(async (tx) => {
@@ -177,7 +162,7 @@ const rewriteBytes = async (db: Database, table: 'inbox' | 'quarantine', rewrite
       const { body, bodyHash } = rewrite(before);
       const isSame = body.equals(before.body);
       if (!isSame || version !== undefined)
-        await tx.query`UPDATE ${name} SET body = ${body}, body_hash = ${bodyHash}, ${others} WHERE ${key} = ${one}`;
+        await tx.query`UPDATE ${name} SET body = ${body}, body_hash = ${bodyHash}, ${noted} WHERE ${key} = ${one}`;
       return !isSame;
     });
     changed += Number(isChanged);

@@ -1,6 +1,7 @@
 /** How late calls change: observed delays, and the progress of rereads. Times in microseconds. */
 
 import { isDeepStrictEqual } from 'node:util';
+import { sourceRank } from '../../../schemas/observation.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
@@ -8,14 +9,6 @@ import { keepMeta } from '../meta.ts';
 
 /** Start of the age of a change: the end of processing, or the call's own time. */
 type LateBasis = 'processed' | 'timestamp';
-
-interface LateBucket {
-  readonly bucket: number;
-  /** Changes seen. */
-  readonly changes: number;
-  /** The same, each divided by the share of windows in which it could have been seen. */
-  readonly weight: number;
-}
 
 export interface CoveredBand {
   readonly band: number;
@@ -52,9 +45,13 @@ export const recordLateChanges = async (
        FROM ${unnest(found, { basis: 'text', bucket: 'int' })} GROUP BY 1, 2`;
 };
 
-/** Late changes of the last 12 months by bucket of age, youngest first. */
-export const readLateChanges = async (db: Queryable, basis: LateBasis): Promise<LateBucket[]> =>
-  await db.query<LateBucket>`SELECT bucket, sum(changes) AS changes, sum(weight) AS weight FROM late_changes
+/**
+ * Late changes of the last 12 months by bucket of age, youngest first.
+ * `weight` = the changes, each divided by the share of windows in which it could have been seen.
+ */
+export const readLateChanges = (db: Queryable, basis: LateBasis) =>
+  db.query<Record<'bucket' | 'changes' | 'weight', number>>`
+     SELECT bucket, sum(changes) AS changes, sum(weight) AS weight FROM late_changes
       WHERE basis = ${basis} AND seen_at > now() - make_interval(months => ${memoryMonths}) GROUP BY bucket ORDER BY bucket`;
 
 /** Joins the rows of each past day into one a bucket, and forgets the oldest. */
@@ -137,9 +134,6 @@ export interface LateContext {
   readonly since: number | null;
 }
 
-const pollRank = 2;
-const webhookRank = 1;
-
 const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimestamp(row.document?.[field]);
 
 /**
@@ -159,25 +153,22 @@ const lateChangeOf = (before: LedgerRow, after: LedgerRow, processedField: strin
   if (changed.length === 0) return undefined;
   const processed = timeOf(before, processedField);
   const timestamp = timeOf(before, 'timestamp') ?? timeOf(after, 'timestamp');
-  const at = changeTime(before, after, changed, { processedField, context });
+  const at = changeTime(before, after, { changed, processedField, context });
   if (at === undefined) return undefined;
   const since = (start: number | undefined) => (start === undefined ? undefined : Math.max(0, at - start));
   return { sinceProcessed: since(processed), sinceTimestamp: since(timestamp) };
 };
 
-const changeTime = (
-  before: LedgerRow,
-  after: LedgerRow,
-  changed: readonly string[],
-  { processedField, context }: { readonly processedField: string; readonly context: LateContext | undefined },
-): number | undefined => {
+type Change = { readonly changed: readonly string[]; readonly processedField: string; readonly context?: LateContext };
+
+const changeTime = (before: LedgerRow, after: LedgerRow, { changed, processedField, context }: Change) => {
   const [processed, reprocessed] = [timeOf(before, processedField), timeOf(after, processedField)];
   if (processed !== undefined && reprocessed !== undefined && reprocessed > processed) return reprocessed;
   const [observedAt, rank] = changed
     .map((name) => after.versions[name] ?? ([0, 0, ''] as const))
     .reduce((a, b) => (b[0] > a[0] ? b : a));
-  if (rank === webhookRank) return observedAt;
-  if (rank !== pollRank || context?.since === null) return undefined;
+  if (rank === sourceRank.webhook) return observedAt;
+  if (rank !== sourceRank.poll || context?.since === null) return undefined;
   const earlier = Math.max(before.lastSeenAt ?? 0, context?.since ?? 0);
   const middle = (earlier + observedAt) / 2;
   if (context !== undefined) return middle;

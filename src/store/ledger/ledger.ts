@@ -8,7 +8,7 @@ import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
-import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
+import { columnTypes, raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import type { SubjectIndex } from '../store.ts';
 
 /**
@@ -123,12 +123,7 @@ export const foldIntoLedger = async (
   await writeRows(tx, moved, rules.processedField);
   const replaced = changed.map((row) => rowOf(fetched, row.callId)).filter((row) => row.revision > 0);
   const alive = changed.filter((row) => !row.tombstone);
-  await writeDocuments(
-    tx,
-    alive,
-    replaced.map(({ callId }) => callId),
-    rules.index,
-  );
+  await writeDocuments(tx, alive, replaced, rules.index);
   return {
     /** Rows whose document changed, with the document. */
     changed,
@@ -178,12 +173,7 @@ export const resanitizeInLedger = async (
   });
   await writeRows(tx, rewritten, rules.processedField);
   const changed = rewritten.filter((row) => row.revision !== rows.get(row.callId)?.revision);
-  await writeDocuments(
-    tx,
-    changed,
-    changed.map(({ callId }) => callId),
-    rules.index,
-  );
+  await writeDocuments(tx, changed, changed, rules.index);
   return changed;
 };
 
@@ -212,12 +202,10 @@ export const olderInLedger = async (
       WHERE coalesce(l.revision, 0) < u.revision AND l.tombstone IS NOT TRUE`;
 
 /** Rows with their documents. */
-export const readRows = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> =>
-  select(
-    db,
-    sql`, d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
-                  WHERE l.call_id = ANY(${callIds}) AND l.revision > 0`,
-  );
+export const readRows = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> => {
+  const known = sql`l.call_id = ANY(${callIds}) AND l.revision > 0`;
+  return select(db, sql`, d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id) WHERE ${known}`);
+};
 
 /**
  * Documents only, in the order of the statement, without the registers of their fields. @param where condition on
@@ -255,23 +243,12 @@ const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids
 const timeOf = (row: LedgerRow, field: string): number | null => parseTimestamp(row.document?.[field]) ?? null;
 
 const writtenTypes = {
-  callId: 'text',
+  ...columnTypes('text', 'callId', 'versions', 'changes', 'rules'),
+  ...columnTypes('bool', 'tombstone', 'hasDocument'),
+  ...columnTypes('float8', 'timestamp', 'processed', 'firstSeenAt', 'lastSeenAt', 'changedAt', 'sourceDeletedAt'),
+  ...columnTypes('float8', ...sources),
   revision: 'int',
-  tombstone: 'bool',
-  versions: 'text',
-  changes: 'text',
-  hasDocument: 'bool',
-  timestamp: 'float8',
-  processed: 'float8',
-  firstSeenAt: 'float8',
-  lastSeenAt: 'float8',
-  changedAt: 'float8',
-  webhook: 'float8',
-  poll: 'float8',
-  import: 'float8',
-  sourceDeletedAt: 'float8',
-  rules: 'text',
-} as const;
+};
 
 /** One statement for all rows. Call and processing time change only with the document. */
 const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
@@ -300,11 +277,12 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
 const writeDocuments = async (
   tx: Transaction,
   rows: readonly LedgerRow[],
-  replaced: readonly string[],
+  replaced: readonly LedgerRow[],
   index: SubjectIndex | undefined,
 ): Promise<void> => {
   if (rows.length === 0) return;
-  if (replaced.length > 0) await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${replaced})`;
+  const gone = replaced.map(({ callId }) => callId);
+  if (gone.length > 0) await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${gone})`;
   const deflating = deflateDocuments(rows);
   const subjects = rows.map(({ document, rules }) => index?.whileFolded(document ?? {}, rules));
   const bodies = await deflating;

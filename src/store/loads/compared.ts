@@ -6,12 +6,6 @@ import type { Database, Queryable, Transaction } from '../../postgres/database.t
 import { sql, toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
 import { requestWalk } from './warehouses.ts';
 
-interface CommittedLoad {
-  readonly loadId: string;
-  /** When it was planned, in microseconds: no call was applied by it before. */
-  readonly plannedAt: number;
-}
-
 /** The store's clock, in microseconds. */
 export const readClock = (db: Queryable): Promise<number> => db.value`SELECT ${toMicros('clock_timestamp()')} AS now`;
 
@@ -36,13 +30,15 @@ export const hasLoadedCalls = (db: Queryable, warehouse: string): Promise<boolea
 
 /**
  * `limit` committed loads, newest first, from `skip` on, and as many more as were committed since a time in microseconds.
+ * `plannedAt` = microseconds: no call was applied by it before.
  */
 export const listCommitted = (
   db: Queryable,
   warehouse: string,
   { skip = 0, limit, since }: { readonly skip?: number; readonly limit: number; readonly since?: number },
-): Promise<CommittedLoad[]> =>
-  db.query`SELECT load_id AS "loadId", ${toMicros('created_at')} AS "plannedAt" FROM loads
+) =>
+  db.query<{ loadId: string; plannedAt: number }>`
+     SELECT load_id AS "loadId", ${toMicros('created_at')} AS "plannedAt" FROM loads
       WHERE warehouse = ${warehouse} AND state = 'committed' ORDER BY committed_at DESC, load_id OFFSET ${skip}
       LIMIT ${limit}::bigint + (SELECT count(*) FROM loads WHERE warehouse = ${warehouse} AND state = 'committed'
                                    AND committed_at >= ${toTimestamp(since ?? null)})`;
@@ -54,19 +50,17 @@ export const unknownLoads = (db: Queryable, loadIds: readonly string[]): Promise
 /** Log rows may be loaded long after their creation; rows of a lost load are searched this far back. */
 const longestWait = 7 * dayMicros;
 
-/** Loads that a warehouse has lost. */
-interface LostLoads {
-  /** When the oldest of them was planned, in microseconds. */
-  readonly since: number;
-  readonly loadIds: readonly string[];
-}
-
 /**
  * Has everything sent again that a warehouse was sent since it lost loads: it was restored from a backup, or lost. Calls
  * by a walk; deliveries, of erased calls however old, and verdicts at once, which replace their rows where those are still there.
  * The loads no longer count as committed.
+ * @param lost.since when the oldest of them was planned, in microseconds
  */
-export const sendAgain = async (tx: Transaction, warehouse: string, { since, loadIds }: LostLoads): Promise<void> => {
+export const sendAgain = async (
+  tx: Transaction,
+  warehouse: string,
+  { since, loadIds }: { readonly since: number; readonly loadIds: readonly string[] },
+): Promise<void> => {
   await tx.query`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY(${loadIds})`;
   // If all is lost, rows of `calls` may be there whose other rows are not.
   await requestWalk(tx, { warehouse, since, rewrite: since === 0 });

@@ -54,13 +54,12 @@ export const tombstonesBefore = (at: Date): Sql =>
  */
 export const markPending = async (tx: Transaction, callIds: readonly string[], kind: PendingKind = 'change') => {
   if (callIds.length === 0) return;
-  for (const warehouse of await tx.column<string>`${concernedWarehouses} ORDER BY 1`)
-    await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position)
-     SELECT ${warehouse}, l.call_id,
+  await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position)
+     SELECT c.warehouse, l.call_id,
             CASE WHEN l.tombstone THEN queue_position(${urgencies.erasures}, now())
                  WHEN ${kind === 'backlog'}::boolean THEN queue_position(${urgencies.backlog}, l.call_timestamp)
                  ELSE queue_position(${urgencies.changes}, now()) END
-       FROM ledger l WHERE l.call_id = ANY(${callIds}) ORDER BY l.call_id
+       FROM (${concernedWarehouses}) c, ledger l WHERE l.call_id = ANY(${callIds}) ORDER BY c.warehouse, l.call_id
      ON CONFLICT (warehouse, call_id) DO UPDATE
         SET pending = true,
             queue_position = CASE WHEN w.pending AND ${kind === 'backlog'}::boolean THEN least(w.queue_position, excluded.queue_position)
@@ -225,7 +224,7 @@ export const planLoad = async (
   const { warehouse, flattenVersion, origin } = load;
   const loadId = `${warehouse}-${randomUUID()}`;
   const planned =
-    await tx.query<PlannedLoad>`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls)
+    await tx.row<PlannedLoad>`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls)
      SELECT ${loadId}, ${warehouse}, coalesce(max(epoch), 0), ${flattenVersion}, ${origin}, ${entries.length} FROM epochs
      RETURNING load_id AS "loadId", warehouse, epoch, flatten_version AS "flattenVersion", origin`;
   await tx.query`INSERT INTO load_calls (load_id, call_id, revision, rewrite)
@@ -238,7 +237,7 @@ export const planLoad = async (
        FROM ${unnest(dated, { callId: 'text', partition: 'date' })}
        WHERE w.warehouse = ${load.warehouse} AND w.call_id = u."callId" AND array_position(w.partitions, u.partition) IS NULL`;
   }
-  return planned[0] as PlannedLoad;
+  return planned;
 };
 
 /** A delivery of a load's call whose revision the warehouse is not known to have. */
@@ -306,19 +305,16 @@ export const countHeld = (db: Queryable, warehouse: string, graceSeconds: number
       WHERE warehouse = ${warehouse} AND state = 'planned' AND alive_at > now() - make_interval(secs => ${graceSeconds})`;
 
 /** Gives up a load that is known not to be committed; its calls are still pending. `error` names a code, not data. */
-export const failLoad = async (db: Queryable, loadId: string, error: string): Promise<void> => {
-  await db.query`UPDATE loads SET state = 'failed', error = ${error} WHERE load_id = ${loadId} AND state = 'planned'`;
-  await db.query`DELETE FROM load_calls WHERE load_id = ${loadId}`;
-};
+export const failLoad = (db: Queryable, loadId: string, error: string): Promise<unknown> =>
+  db.query`WITH failed AS (UPDATE loads SET state = 'failed', error = ${error} WHERE load_id = ${loadId} AND state = 'planned')
+     DELETE FROM load_calls WHERE load_id = ${loadId}`;
 
 /**
  * Abandons loads of dead workers, so that their lists do not stay. Safe even if one still runs: its calls stay
  * pending until another load commits. Returns the number of loads.
  */
-export const abandonLoads = async (store: Database, olderThanHours: number): Promise<number> =>
-  await store.transaction(async (tx) => {
-    const loadIds = await tx.column<string>`UPDATE loads SET state = 'failed', error = 'ABANDONED'
-        WHERE state = 'planned' AND created_at < now() - make_interval(hours => ${olderThanHours}) RETURNING load_id`;
-    await tx.query`DELETE FROM load_calls WHERE load_id = ANY(${loadIds})`;
-    return loadIds.length;
-  });
+export const abandonLoads = (db: Queryable, olderThanHours: number): Promise<number> =>
+  db.value`WITH abandoned AS (UPDATE loads SET state = 'failed', error = 'ABANDONED'
+                               WHERE state = 'planned' AND created_at < now() - make_interval(hours => ${olderThanHours}) RETURNING load_id),
+          gone AS (DELETE FROM load_calls c USING abandoned a WHERE c.load_id = a.load_id)
+     SELECT count(*) AS loads FROM abandoned`;

@@ -19,16 +19,11 @@ import { isHeldSql, type Store } from '../store.ts';
  */
 const foldLock = 7_202_611_211;
 
-/** The existing keys. Most stores have none, and folds then skip the comparison. */
-interface NotedKeys {
-  /** Whether there are keys of erased calls and persons. */
-  readonly erased: boolean;
-  /** Keys of persons who object to later calls. */
-  readonly objects: boolean;
-  /** Keys of legal holds: calls, and subjects of later calls. */
-  readonly held: boolean;
-  readonly holdsLater: boolean;
-}
+/**
+ * Whether there are keys: of erased calls and persons, of persons who object to later calls, of legal holds, and of their
+ * subjects of later calls. Most stores have none, and folds then skip the comparison.
+ */
+type NotedKeys = Readonly<Record<'erased' | 'objects' | 'held' | 'holdsLater', boolean>>;
 
 /** @param joins takes part in the fold lock, so that keys of other writers are known or come after the transaction. */
 export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<NotedKeys> => {
@@ -39,10 +34,10 @@ export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<
 };
 
 /** Folds and deletions that run have ended before `work` begins; others begin after its end. */
-export const awaitFolds = async (db: Database, work: (tx: Queryable) => Promise<unknown> = () => Promise.resolve()) =>
-  await db.transaction(async (tx) => {
+export const awaitFolds = <T>(db: Database, work: (tx: Queryable) => Promise<T>): Promise<T> =>
+  db.transaction(async (tx) => {
     await tx.query`SELECT pg_advisory_xact_lock(${foldLock})`;
-    await work(tx);
+    return await work(tx);
   });
 
 interface GateRules {
@@ -111,16 +106,11 @@ const ageOf = ({ ages }: Pick<GateRules, 'ages'>, clean: Observation, held: Read
 
 const keysPerStatement = 10_000;
 
-interface KnownKey {
-  readonly erased: boolean;
-  readonly objects: boolean;
-  /** Whether a hold names the call. */
-  readonly held: boolean;
-  /** Holds that name a value of the record other than its call id. */
-  readonly holds: readonly string[];
-  /** As either. */
-  readonly isHeld: boolean;
-}
+/**
+ * `held` = a hold names the call. `holds` = holds that name a value of the record other than its call id. `isHeld` = as
+ * either.
+ */
+type KnownKey = Readonly<Record<'erased' | 'objects' | 'held' | 'isHeld', boolean>> & { holds: readonly string[] };
 
 /** Keys that were erased or are held. */
 export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<ReadonlyMap<string, KnownKey>> => {

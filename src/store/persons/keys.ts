@@ -52,12 +52,6 @@ export const whileSought = async (db: Queryable, search: () => Promise<void>): P
   await db.query`UPDATE meta SET value = 'false' WHERE key = ${soughtKey} AND value = ${JSON.stringify(sought)}`;
 };
 
-interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
-  readonly at: Date;
-  /** Known calls of the hold that are not erased. */
-  readonly calls: number;
-}
-
 /**
  * Adds a hold, or keys to a hold. Resolves after all running folds and deletions have ended; later ones see the keys.
  */
@@ -83,21 +77,21 @@ export const lackHolds = (db: Queryable, holds: readonly LoggedHold[]): Promise<
 /** Takes holds off. Calls that they kept from being too old are looked at again. Returns whether one was on. */
 export const dropHolds = async (db: Database, ids: readonly string[]): Promise<boolean> => {
   if (ids.length === 0) return false;
-  let isDropped = false;
-  await awaitFolds(db, async (tx) => {
+  return await awaitFolds(db, async (tx) => {
     await tx.query`DELETE FROM held_keys WHERE hold_id = ANY(${ids})`;
-    isDropped = await tx.has`DELETE FROM holds WHERE hold_id = ANY(${ids}) RETURNING 1`;
+    const isDropped = await tx.has`DELETE FROM holds WHERE hold_id = ANY(${ids}) RETURNING 1`;
     if (isDropped) await writeMeta(tx, lastHoldDropped, randomUUID());
+    return isDropped;
   });
-  return isDropped;
 };
 
 /** Key in `meta`: changes whenever a hold is taken off. */
 export const lastHoldDropped = 'last_hold_dropped';
 
-/** Oldest first. */
-export const listHolds = async (db: Queryable): Promise<ListedHold[]> =>
-  await db.query<ListedHold>`SELECT hold_id AS id, kind, reason, actor, held_at AS at,
+/** Oldest first. `calls` = known calls of the hold that are not erased. */
+export const listHolds = (db: Queryable) =>
+  db.query<Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> & { at: Date; calls: number }>`
+     SELECT hold_id AS id, kind, reason, actor, held_at AS at,
             (SELECT count(*)::int FROM held_keys k WHERE k.hold_id = h.hold_id AND k.of_call
                 AND NOT EXISTS (SELECT FROM erased_keys e WHERE e.call_key = k.held_key)) AS calls
        FROM holds h ORDER BY held_at, hold_id`;

@@ -16,11 +16,6 @@ interface DriftFinding {
   readonly seen: number;
 }
 
-interface RecordedDrift extends DriftFinding {
-  readonly firstSeen: Date;
-  readonly lastSeen: Date;
-}
-
 /** Counts and last times grow; the first time stays. */
 const recordDrift = async (db: Queryable, entries: readonly DriftFinding[]): Promise<void> => {
   if (entries.length === 0) return;
@@ -32,9 +27,9 @@ const recordDrift = async (db: Queryable, entries: readonly DriftFinding[]): Pro
 };
 
 /** All entries, by source and then by when they were first seen. */
-export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
-  await db.query<RecordedDrift>`SELECT source, field, kind, coalesce(detail, '') AS detail, seen,
-            first_seen AS "firstSeen", last_seen AS "lastSeen"
+export const listDrift = (db: Queryable) =>
+  db.query<DriftFinding & { firstSeen: Date; lastSeen: Date }>`
+     SELECT source, field, kind, coalesce(detail, '') AS detail, seen, first_seen AS "firstSeen", last_seen AS "lastSeen"
        FROM drift ORDER BY source, first_seen, field, kind`;
 
 /** Deletes recorded drift, such as after a change of the configuration. Returns the number of entries. */

@@ -92,10 +92,9 @@ const send = <T>(client: BigQuery, project: string, request: RestRequest, timeou
         }),
   };
   const answer = new Promise<T>((done, fail) => {
-    client.request(options as Parameters<BigQuery['request']>[0], (error, body) => {
-      if (error === null || error === undefined) done(body as T);
-      else fail(faultOf(error));
-    });
+    client.request(options as Parameters<BigQuery['request']>[0], (error, body) =>
+      error == null ? done(body as T) : fail(faultOf(error)),
+    );
   });
   const late: Fault = { lost: true, message: `no answer within ${timeoutMs} ms` };
   return withinTime(answer, timeoutMs, () => late);

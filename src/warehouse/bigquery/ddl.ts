@@ -36,22 +36,17 @@ const columnTypes = {
   json: 'JSON',
 } as const;
 
-const wordFields: readonly Field[] = [
-  { name: 'value', type: 'STRING', mode: 'NULLABLE' },
-  { name: 'start', type: 'FLOAT64', mode: 'NULLABLE' },
-  { name: 'length', type: 'FLOAT64', mode: 'NULLABLE' },
-  { name: 'score', type: 'FLOAT64', mode: 'NULLABLE' },
-];
+/** @param types by the names of the fields. */
+const nullable = (types: Readonly<Record<string, string>>): readonly Field[] =>
+  Object.entries(types).map(([name, type]) => ({ name, type, mode: 'NULLABLE' }));
 
-const fieldOf = (column: Column, layout: Layout): Field =>
-  column.type === 'words'
-    ? { name: column.name, type: 'STRUCT', mode: 'REPEATED', description: column.description, fields: wordFields }
-    : {
-        name: column.name,
-        type: column.type === 'decimal' ? decimalTypeOf(layout) : columnTypes[column.type],
-        mode: column.required === true ? 'REQUIRED' : 'NULLABLE',
-        description: column.description,
-      };
+const wordFields = nullable({ value: 'STRING', start: 'FLOAT64', length: 'FLOAT64', score: 'FLOAT64' });
+
+const fieldOf = ({ name, type, description, ...column }: Column, layout: Layout): Field => {
+  if (type === 'words') return { name, type: 'STRUCT', mode: 'REPEATED', description, fields: wordFields };
+  const mode = column.required === true ? 'REQUIRED' : 'NULLABLE';
+  return { name, type: type === 'decimal' ? decimalTypeOf(layout) : columnTypes[type], mode, description };
+};
 
 export const logTables: readonly Table[] = tables.filter((table) => table.kind === 'log' && table.name !== 'loads');
 
@@ -129,13 +124,8 @@ export const stagingFields = (layout: Layout): readonly Field[] => {
   return [
     { name: 'n', type: 'INT64', mode: 'REQUIRED' },
     { name: 'kind', type: 'STRING', mode: 'REQUIRED' },
-    { name: 'call_id', type: 'STRING', mode: 'NULLABLE' },
-    { name: 'call_key', type: 'STRING', mode: 'NULLABLE' },
-    { name: 'call_timestamp', type: 'INT64', mode: 'NULLABLE' },
-    { name: 'revision', type: 'INT64', mode: 'NULLABLE' },
-    { name: 'content_hash', type: 'STRING', mode: 'NULLABLE' },
-    { name: 'sent_before', type: 'BOOL', mode: 'NULLABLE' },
-    { name: 'moved', type: 'BOOL', mode: 'NULLABLE' },
+    ...nullable({ call_id: 'STRING', call_key: 'STRING', call_timestamp: 'INT64' }),
+    ...nullable({ revision: 'INT64', content_hash: 'STRING', sent_before: 'BOOL', moved: 'BOOL' }),
     ...[...keptTables(layout.documents), tableOf('changes')].map((table) =>
       nested(table, ['call_id', 'call_timestamp']),
     ),
@@ -151,10 +141,8 @@ const stagedField = (column: Column): Field => {
 };
 
 export const typeSql = (field: Field): string => {
-  const type =
-    field.fields === undefined
-      ? field.type
-      : `STRUCT<${field.fields.map((inner) => `${inner.name} ${typeSql(inner)}`).join(', ')}>`;
+  const inner = field.fields?.map((one) => `${one.name} ${typeSql(one)}`);
+  const type = inner === undefined ? field.type : `STRUCT<${inner.join(', ')}>`;
   return field.mode === 'REPEATED' ? `ARRAY<${type}>` : type;
 };
 

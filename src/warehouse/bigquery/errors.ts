@@ -5,7 +5,7 @@
  * limits and quotas as the stand-in words them, 5xx, lost responses. From Google's documentation and clients alone,
  * because it needs the real service: everything else, and the exact wording of every message.
  */
-import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 
 /** Report of a request or a finished job. */
 export interface Fault {
@@ -110,15 +110,6 @@ export const judge = (fault: Fault): { readonly meaning: Meaning; readonly code:
   return { meaning, code, hint };
 };
 
-const kindOf: Readonly<Record<Meaning, ErrorKind>> = {
-  duplicate: 'transient',
-  missing: 'terminal',
-  lost: 'transient',
-  again: 'transient',
-  quota: 'transient',
-  stop: 'terminal',
-};
-
 /** Daily quotas refill within minutes, not at midnight. */
 const quotaRetryMs = 10 * 60_000;
 
@@ -128,9 +119,11 @@ type Quotes = 'masked' | 'shown';
 /** `what` names the attempt: `load into warehouse "x"`. */
 export const errorOf = (fault: Fault, what: string, quotes: Quotes = 'masked'): CallsyncError => {
   const { meaning, code, hint } = judge(fault);
-  return new CallsyncError(kindOf[meaning], code, `BigQuery could not ${what}: ${shorten(fault, quotes)}.`, {
+  const kind = meaning === 'missing' || meaning === 'stop' ? 'terminal' : 'transient';
+  const retryAfterMs = meaning === 'quota' ? quotaRetryMs : undefined;
+  return new CallsyncError(kind, code, `BigQuery could not ${what}: ${shorten(fault, quotes)}.`, {
     hint,
-    ...(meaning === 'quota' ? { retryAfterMs: quotaRetryMs } : {}),
+    retryAfterMs,
   });
 };
 
@@ -161,8 +154,7 @@ export const faultOf = (cause: unknown): Fault => {
   const first = error.errors?.[0];
   const status = typeof error.code === 'number' ? error.code : error.response?.statusCode;
   const message = first?.message ?? error.message ?? String(cause);
-  if (status !== undefined)
-    return { status, message, ...(first?.reason === undefined ? {} : { reason: first.reason }) };
+  if (status !== undefined) return { status, message, reason: first?.reason };
   return judge({ message }).code === 'BIGQUERY_CREDENTIALS' ? { message } : { message, lost: true };
 };
 

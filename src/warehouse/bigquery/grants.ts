@@ -33,25 +33,22 @@ const grantee = (reader: string): string => {
 export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): readonly string[] => {
   const { project, location } = config;
   const dataset = `${project}.${config.dataset}`;
+  const marts = `${project}.${readers.marts}`;
   const views = `${project}.${restrictedName(config.dataset)}`;
   const relations = [...relationsOf(config).map(({ name }) => name), 'words'];
   const shown = Object.entries(openColumns).filter(([name]) => relations.includes(name));
+  const viewOf = (from: string, [name, columns]: readonly [string, readonly string[]]): string =>
+    `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${from}.${name}\``;
   return [
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${dataset}\` TO ${grantee(readers.analyst)}`,
-    `CREATE SCHEMA IF NOT EXISTS \`${project}.${readers.marts}\` OPTIONS (location = '${location}')`,
-    `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${project}.${readers.marts}\` TO ${grantee(readers.analyst)}`,
+    `CREATE SCHEMA IF NOT EXISTS \`${marts}\` OPTIONS (location = '${location}')`,
+    `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${marts}\` TO ${grantee(readers.analyst)}`,
     `CREATE SCHEMA IF NOT EXISTS \`${views}\` OPTIONS (location = '${location}')`,
-    ...shown.map(
-      ([name, columns]) =>
-        `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${dataset}.${name}\``,
-    ),
-    ...Object.entries(readers.openMarts).map(
-      ([name, columns]) =>
-        `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${project}.${readers.marts}.${name}\``,
-    ),
+    ...shown.map((one) => viewOf(dataset, one)),
+    ...Object.entries(readers.openMarts).map((one) => viewOf(marts, one)),
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${views}\` TO ${grantee(readers.restricted)}, ${grantee(readers.analyst)}`,
     // Marts also show transcripts.
-    ...[dataset, `${project}.${readers.marts}`].map(
+    ...[dataset, marts].map(
       (name) => `REVOKE \`roles/bigquery.dataViewer\` ON SCHEMA \`${name}\` FROM ${grantee(readers.restricted)}`,
     ),
   ];

@@ -59,7 +59,14 @@ export const writeLoadScript = (input: ScriptInput): string => {
       : []),
     ...(tombstones ? removal : []),
     ...(calls ? [when('claimed > 0', additions)] : []),
-    ...(tombstones ? [deleteChanges(input), mergeTombstones(input), forgetMoves(input), renameDeliveries(input)] : []),
+    ...(tombstones
+      ? [
+          deleteErased(input, 'changes'),
+          mergeTombstones(input),
+          deleteErased(input, 'moved_calls'),
+          renameDeliveries(input),
+        ]
+      : []),
     ...logTables.flatMap((table) => mergeLog(input, table)),
     ...(last ? [insertLoad(input)] : []),
     'COMMIT TRANSACTION;',
@@ -224,8 +231,8 @@ WHERE ${isClaimed} AND h.call_id IS NULL;`;
 };
 
 /** In every partition, because a restored ledger may not know the earlier date of a call. */
-const deleteChanges = ({ dataset, staging }: ScriptInput): string =>
-  `DELETE FROM \`${dataset}.changes\` AS t
+const deleteErased = ({ dataset, staging }: ScriptInput, table: string): string =>
+  `DELETE FROM \`${dataset}.${table}\` AS t
 WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'tombstone');`;
 
 /** Guards of claimed calls that moved, or that were found under a date that this ledger did not send. */
@@ -246,10 +253,6 @@ WHEN MATCHED THEN UPDATE SET
 WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
   VALUES (x.call_id, this_epoch, x.revision, this_flatten);`,
       ];
-
-const forgetMoves = ({ dataset, staging }: ScriptInput): string =>
-  `DELETE FROM \`${dataset}.moved_calls\` AS t
-WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'tombstone');`;
 
 /** Deliveries get the keyed hash in place of the id: those that a restored ledger does not know were never told. */
 const renameDeliveries = ({ dataset, staging }: ScriptInput): string =>

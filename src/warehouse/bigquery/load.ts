@@ -1,6 +1,7 @@
 /** One commit: a load job brings everything into a staging table, a script job applies it to all tables. */
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
 import { type Column, keptTables, type Row, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
@@ -179,25 +180,15 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
       add(JSON.stringify({ n: rows, kind: 'log', [table.name]: [encode.row(row)] }));
   }
   chunks.push(Buffer.from(pending));
-  return { media: compress ? await compressChunks(chunks) : chunks, stagedRows: rows, filled };
+  const media = compress ? [await buffer(Readable.from(chunks).pipe(createGzip({ level: 1 })))] : chunks;
+  return { media, stagedRows: rows, filled };
 };
 
-const compressChunks = async (chunks: readonly Buffer[]): Promise<Buffer[]> => {
-  const compressed: Buffer[] = [];
-  for await (const chunk of Readable.from(chunks).pipe(createGzip({ level: 1 }))) compressed.push(chunk as Buffer);
-  return compressed;
-};
-
-interface TableEncoder {
-  readonly name: string;
-  row(row: Row): object;
-}
-
-const encoderOf = (table: Table, skip: readonly string[]): TableEncoder => {
+const encoderOf = (table: Table, skip: readonly string[]) => {
   const columns = table.columns.filter(({ name }) => !skip.includes(name));
   return {
     name: table.name,
-    row(row) {
+    row(row: Row) {
       const staged: Record<string, unknown> = {};
       for (const column of columns) {
         const value = row[column.name];
@@ -221,7 +212,7 @@ const stagedValue = ({ type }: Column, value: unknown): unknown => {
 };
 
 /** `filled` gets the tables of which the call has rows. */
-type Encoders = { readonly tables: readonly TableEncoder[]; readonly filled: Set<string> };
+type Encoders = { readonly tables: readonly ReturnType<typeof encoderOf>[]; readonly filled: Set<string> };
 
 const callLine = (n: number, call: CallLoad, key: string, { tables, filled }: Encoders): string => {
   const { callId: call_id, callTimestamp: call_timestamp, revision, partitions } = call;

@@ -120,7 +120,7 @@ export const extendFields = (relation: Relation, present: readonly WireField[]) 
         `Column ${relation.name}.${field.name} is of type ${standardType(field.type)}, not ${wanted.type}.`,
         { hint: 'Use another dataset, or drop the table and run `callsync warehouse rebuild`.' },
       );
-    if (wanted.description === undefined || descriptionOf(field) === wanted.description) return field;
+    if (wanted.description === undefined || field.description === wanted.description) return field;
     changed = true;
     return { ...field, description: wanted.description };
   });
@@ -130,8 +130,6 @@ export const extendFields = (relation: Relation, present: readonly WireField[]) 
   );
   return changed || added.length > 0 ? [...kept, ...added] : undefined;
 };
-
-const descriptionOf = (field: WireField): string | undefined => (field as { description?: string }).description;
 
 const ensureWordsView = async (deps: Connection): Promise<void> => {
   const { config } = deps;

@@ -166,6 +166,7 @@ export interface WireField {
   readonly name: string;
   readonly type: string;
   readonly mode?: string;
+  readonly description?: string;
   readonly fields?: readonly WireField[];
 }
 
@@ -175,15 +176,12 @@ export type WireRow = { readonly f: readonly { readonly v: unknown }[] };
 type Reading = 'flat' | 'plain';
 
 const decodeRow = (fields: readonly WireField[], row: WireRow, reading: Reading): Record<string, unknown> =>
-  Object.fromEntries(fields.map((field, index) => [field.name, decodeField(field, row.f[index]?.v ?? null, reading)]));
+  Object.fromEntries(fields.map((field, index) => [field.name, decodeField(field, row.f[index]?.v, reading)]));
 
-const decodeField = (field: WireField, value: unknown, reading: Reading): unknown => {
-  if (field.mode === 'REPEATED') {
-    const items = (value ?? []) as readonly { readonly v: unknown }[];
-    return items.map((item) => decodeValue(field, item.v, reading));
-  }
-  return value === null ? null : decodeValue(field, value, reading);
-};
+const decodeField = (field: WireField, value: unknown, reading: Reading): unknown =>
+  field.mode === 'REPEATED'
+    ? ((value ?? []) as WireRow['f']).map((item) => decodeValue(field, item.v, reading))
+    : decodeValue(field, value, reading);
 
 /** Values of other types are texts, and stay. */
 const decoders: Readonly<Record<string, (value: unknown, reading: Reading, field: WireField) => unknown>> = {
@@ -284,9 +282,7 @@ export const createJobs = ({ config, rest, pause }: Omit<Connection, 'clock'>) =
       }
       billedBytes += Number(job.statistics?.query?.totalBytesBilled ?? 0);
       const { errorResult } = job.status;
-      if (errorResult === undefined) return;
-      const { message = 'no reason given', reason } = errorResult;
-      throw reason === undefined ? { message } : { message, reason };
+      if (errorResult !== undefined) throw { message: 'no reason given', ...errorResult };
     },
   };
 };

@@ -1,16 +1,10 @@
 /** The only retry loop of this warehouse: repeats transient faults with growing pauses. */
-import { setTimeout as delay } from 'node:timers/promises';
-import { type BackoffRules, backoffMs } from '../../lib/timing.ts';
+import { type BackoffRules, backoffMs, type wait } from '../../lib/timing.ts';
 import { errorOf, type Fault, faultOf, judge, type Meaning } from './errors.ts';
 
 const pace: BackoffRules = { baseMs: 500, maxMs: 15_000 };
 
-export type Pause = (ms: number, signal?: AbortSignal) => Promise<void>;
-
-/** Waits in milliseconds. Rejects with an AbortError when the signal ends the wait. */
-export const pause: Pause = async (ms, signal) => {
-  await delay(ms, undefined, signal === undefined ? {} : { signal });
-};
+export type Pause = typeof wait;
 
 export interface RetryRules {
   /** Attempts in all; 8 by default, which is about a minute of pauses. */

@@ -15,13 +15,12 @@ export const createTranscriptSearch = (
 ): TranscriptSearch => {
   const dataset = `${config.project}.${config.dataset}`;
   const sql = indexSql(dataset);
-  const run = (text: string) =>
-    queries.run({ sql: text }).catch(explainMissingIndexes(config.api_endpoint !== undefined));
+  const run = (text: string) => queries.run({ sql: text }).catch(explainFor(config, /parser error|search_indexes/i));
   return {
     create: async () => void (await run(sql.create)),
     drop: async () => void (await run(sql.drop)),
     status: async () => toStatus(await run(sql.status)),
-    find: (request) => find(queries, dataset, request),
+    find: (request) => find(queries, dataset, request).catch(explainFor(config, /function not found: search/i)),
   };
 };
 
@@ -71,17 +70,15 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
   const terms = plainTerms(request.text);
   const later = request.thenText === undefined ? [] : plainTerms(request.thenText);
   const { from, to, side } = request;
-  const rows = await queries
-    .run({
-      sql: searchSql(dataset, request),
-      parameters: {
-        terms: searchTerms(terms),
-        then_terms: later.length === 0 ? undefined : searchTerms(later),
-        ...{ from_micros: from, to_micros: to, side },
-      },
-      types: { from_micros: 'INT64', to_micros: 'INT64' },
-    })
-    .catch(explainMissingSearch);
+  const rows = await queries.run({
+    sql: searchSql(dataset, request),
+    parameters: {
+      terms: searchTerms(terms),
+      then_terms: later.length === 0 ? undefined : searchTerms(later),
+      ...{ from_micros: from, to_micros: to, side },
+    },
+    types: { from_micros: 'INT64', to_micros: 'INT64' },
+  });
   const calls = rows.slice(0, request.limit).map(
     (row): FoundCall => ({
       callId: row.call_id as string,
@@ -93,25 +90,19 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
   return { calls, more: rows.length > request.limit, pending: 0 };
 };
 
-/** The local BigQuery lacks the function, and names it as it names a missing table. */
-const explainMissingSearch = (cause: unknown): never => {
-  if (cause instanceof CallsyncError && /function not found: search/i.test(cause.message)) throw cannotSearch(cause);
-  throw cause;
-};
-
-/** The local BigQuery has neither statements for search indexes nor the view that lists them. */
-const explainMissingIndexes =
-  (isLocal: boolean) =>
+/**
+ * The local BigQuery lacks the function, and names it as it names a missing table. It has neither statements for search
+ * indexes nor the view that lists them.
+ */
+const explainFor =
+  ({ api_endpoint }: Pick<BigqueryWarehouseConfig, 'api_endpoint'>, isUnknown: RegExp) =>
   (cause: unknown): never => {
-    const isUnknown = cause instanceof CallsyncError && /parser error|search_indexes/i.test(cause.message);
-    throw isLocal && isUnknown ? cannotSearch(cause) : cause;
+    if (api_endpoint === undefined || !(cause instanceof CallsyncError && isUnknown.test(cause.message))) throw cause;
+    throw terminal('SEARCH_UNSUPPORTED', 'The local BigQuery has no SEARCH function.', {
+      hint: 'Search a PostgreSQL warehouse, or BigQuery itself; callsync query can compare with LIKE.',
+      cause,
+    });
   };
-
-const cannotSearch = (cause: unknown): CallsyncError =>
-  terminal('SEARCH_UNSUPPORTED', 'The local BigQuery has no SEARCH function.', {
-    hint: 'Search a PostgreSQL warehouse, or BigQuery itself; callsync query can compare with LIKE.',
-    cause,
-  });
 
 const toHit = (hit: Record<string, unknown>, terms: readonly SearchTerm[]): SearchHit => {
   const content = String(hit.content);

@@ -3,6 +3,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { type Row, tableOf, type WordArrays } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
+import { wait } from '../../lib/timing.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { type Ask, createReading } from '../reading.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
@@ -17,14 +18,8 @@ import { partitionOf, removeOrphansScript, removeScript } from './partitions.ts'
 import { createJobs, createQueries, type Queries, type WireRow } from './queries.ts';
 import { createQuota, limitsOf, type Quota } from './quota.ts';
 import { notSelect, openReader, refuseScript } from './reader.ts';
-import { failTo, type Pause, pause as realPause, retry } from './retry.ts';
+import { failTo, type Pause, retry } from './retry.ts';
 import { createTranscriptSearch } from './search.ts';
-
-interface BigqueryWarehouse extends Warehouse {
-  readonly kind: 'bigquery';
-  /** Jobs submitted since the start. */
-  jobsSubmitted(): number;
-}
 
 const requestTimeoutMs = 60_000;
 /** Keeps a script far below the 1 MB that a query may have. */
@@ -48,8 +43,8 @@ export const createBigqueryWarehouse = (options: {
   readonly requestTimeoutMs?: number;
   /** Gzip of uploads; by default where there is a network between. */
   readonly compress?: boolean;
-}): BigqueryWarehouse => {
-  const { name, config, clock = Date.now, pause = realPause, lease } = options;
+}): Warehouse & { jobsSubmitted(): number } => {
+  const { name, config, clock = Date.now, pause = wait, lease } = options;
   const emulated = config.api_endpoint !== undefined;
   const quota = options.quota ?? createQuota(limitsOf(config), clock, options.quotaMemory);
   const rest = createRest(config, options.requestTimeoutMs ?? requestTimeoutMs);
@@ -120,7 +115,8 @@ export const createBigqueryWarehouse = (options: {
       billedBytes: jobs.billedBytes(),
       nextCommitInMs: await quota.waitMs('interval'),
     }),
-    jobsSubmitted: () => jobs.submitted(),
+    /** Jobs submitted since the start. */
+    jobsSubmitted: jobs.submitted,
     close: async () => undefined,
   };
 };

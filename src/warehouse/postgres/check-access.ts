@@ -20,12 +20,9 @@ export const checkPostgresAccess = async (options: Pick<PostgresWarehouseOptions
   try {
     return await db.transaction(async (tx) => {
       await tx.query("SET LOCAL lock_timeout = '5s'");
-      const [server] = await tx.query<{ version: string; present: boolean }>(
-        `SELECT current_setting('server_version') AS version,
-                EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1) AS present`,
-        [layout.schema],
-      );
-      const present = server?.present === true;
+      const { version, present } = await tx.row<{ version: string; present: boolean }>`
+          SELECT split_part(current_setting('server_version'), ' ', 1) AS version,
+                 EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = ${layout.schema}) AS present`;
       await tx.query('SAVEPOINT before');
       if (!present) await tx.query(`CREATE SCHEMA ${schema}`);
       await tx.query(`CREATE TABLE ${schema}.${scratch} (id integer PRIMARY KEY, body jsonb)`);
@@ -41,7 +38,6 @@ export const checkPostgresAccess = async (options: Pick<PostgresWarehouseOptions
           `The ${purpose} has tables that its user may not change: ${refused.join(', ')}.`,
           { hint: `Make that user the owner of the tables in schema ${layout.schema}.` },
         );
-      const version = server?.version.split(' ')[0];
       return `PostgreSQL ${version}: may create, write and read in schema ${layout.schema}.`;
     });
   } finally {

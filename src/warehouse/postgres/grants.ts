@@ -45,11 +45,8 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
   const viewSchema = quote(views.schema);
   const [analyst, restricted] = [quoteName(readers.analyst), quoteName(readers.restricted)];
   const marts = quote(readers.marts);
-  const relations = [...tablesOf(layout).map(({ name }) => name), 'words' as const];
-  const shown = relations.flatMap((name) => {
-    const columns = openColumns[name];
-    return columns === undefined ? [] : [{ name, columns }];
-  });
+  const relations: readonly string[] = [...tablesOf(layout).map(({ name }) => name), 'words'];
+  const shown = Object.entries(openColumns).filter(([name]) => relations.includes(name));
   return [
     createRole(readers.analyst),
     `GRANT USAGE ON SCHEMA ${schema} TO ${analyst}`,
@@ -68,7 +65,7 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
     `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} REVOKE ALL ON TABLES FROM ${restricted}`,
     `CREATE SCHEMA IF NOT EXISTS ${viewSchema}`,
     ...revokeAll(viewSchema, `PUBLIC, ${restricted}`),
-    ...shown.flatMap(({ name, columns }) => [
+    ...shown.flatMap(([name, columns]) => [
       `DROP VIEW IF EXISTS ${qualified(views, name)}`,
       `CREATE VIEW ${qualified(views, name)} WITH (security_barrier) AS SELECT ${columns.map(quote).join(', ')} FROM ${qualified(layout, name)}`,
       `GRANT SELECT ON ${qualified(views, name)} TO ${restricted}, ${analyst}`,

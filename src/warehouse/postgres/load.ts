@@ -1,7 +1,7 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
 import type { Column, ColumnType, Row, Table, TableName, WordArrays } from '../../../schemas/tables.ts';
-import { erasedPrefix, guardColumns, tableOf, tables } from '../../../schemas/tables.ts';
+import { erasedPrefix, guardColumns, tableOf } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
@@ -180,40 +180,34 @@ const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: Load
   return mine.length;
 };
 
-/** Names of the columns of tables that get rows by a statement. */
-const columnNames = new Map(tables.map(({ name, columns }) => [name, columns.map((column) => column.name)]));
-
 /** A statement and no COPY: rows that are there already stay or change, and in most loads they are few. */
 const insertRows = async (client: pg.PoolClient, sql: string, table: TableName, rows: readonly Row[]) => {
   if (rows.length === 0) return;
-  await client.query(
-    sql,
-    (columnNames.get(table) ?? []).map((name) => rows.map((row) => row[name])),
-  );
+  const values = tableOf(table).columns.map(({ name }) => rows.map((row) => row[name]));
+  await client.query(sql, values);
 };
 
 /** Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once. */
 export const createLoader = (layout: Layout) => {
   const prepared = prepare(layout);
-  return (client: pg.PoolClient, batch: LoadBatch) => applyLoad(client, prepared, batch);
-};
-
-const applyLoad = async (client: pg.PoolClient, prepared: Prepared, batch: LoadBatch): Promise<LoadResult> => {
   const { sql } = prepared;
-  await takeKeys(client, sql, batch);
-  const written = await writeCalls(client, prepared, batch);
-  const changed = written + (await applyTombstones(client, sql, batch));
-  const loads: Row = {
-    load_id: batch.loadId,
-    ledger_epoch: batch.epoch,
-    flatten_version: batch.flattenVersion,
-    origin: batch.origin,
-    calls_sent: batch.calls.length + batch.tombstones.length,
-    calls_changed: changed,
-    loaded_at: Date.now() * 1000,
+  return async (client: pg.PoolClient, batch: LoadBatch): Promise<LoadResult> => {
+    await takeKeys(client, sql, batch);
+    const written = await writeCalls(client, prepared, batch);
+    const changed = written + (await applyTombstones(client, sql, batch));
+    const sent = batch.calls.length + batch.tombstones.length;
+    const load: Row = {
+      load_id: batch.loadId,
+      ledger_epoch: batch.epoch,
+      flatten_version: batch.flattenVersion,
+      origin: batch.origin,
+      calls_sent: sent,
+      calls_changed: changed,
+      loaded_at: Date.now() * 1000,
+    };
+    const logs = { ...batch.logs, loads: [load] };
+    for (const name of Object.keys(logs) as (keyof typeof logs)[])
+      await insertRows(client, sql.upsertLogs[name] as string, name, logs[name] ?? []);
+    return { changed, unchanged: sent - changed };
   };
-  const logs = { ...batch.logs, loads: [loads] };
-  for (const name of Object.keys(logs) as (keyof typeof logs)[])
-    await insertRows(client, sql.upsertLogs[name] as string, name, logs[name] ?? []);
-  return { changed, unchanged: batch.calls.length + batch.tombstones.length - changed };
 };

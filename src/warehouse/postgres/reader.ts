@@ -4,7 +4,8 @@
  */
 import type pg from 'pg';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { type ConnectionUrl, connectTo, type Database, openDatabase, type Queryable } from '../../postgres/database.ts';
+import type { ConnectionUrl, Database, Queryable } from '../../postgres/database.ts';
+import { connectTo, failureOf, openDatabase } from '../../postgres/database.ts';
 import { isUnanswered, postgresError } from '../../postgres/errors.ts';
 import { grantOwnRole, isRoleMissing, ownRoleUrl } from '../../postgres/own-role.ts';
 import type { AnswerLimits, Reader } from '../warehouse.ts';
@@ -237,7 +238,6 @@ const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.PoolClien
 /** Streams through a cursor, so that memory holds one page. */
 export async function* streamRows(db: Database, sql: string, values: readonly unknown[] = []) {
   const client = await connectTo(db);
-  let broken = true;
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await client.query(`DECLARE page NO SCROLL CURSOR FOR ${sql}`, [...values]);
@@ -249,12 +249,6 @@ export async function* streamRows(db: Database, sql: string, values: readonly un
   } catch (cause) {
     throw postgresError(db.purpose, cause);
   } finally {
-    await client.query('ROLLBACK').then(
-      () => {
-        broken = false;
-      },
-      () => undefined,
-    );
-    client.release(broken);
+    client.release(await failureOf(client.query('ROLLBACK')));
   }
 }
