@@ -32,7 +32,7 @@ export const countRows = async (warehouse: Pick<Warehouse, 'query'>, documents =
 
 const canonicalValue = (column: Column, value: unknown): unknown => {
   // A repeated field of BigQuery cannot be null, so no words and an empty list of words are the same.
-  if (column.type === 'words') return canonicalWords(value as WordArrays | null);
+  if (column.type === 'words') return value == null ? [] : canonicalWords(value as WordArrays);
   if (value === null || value === undefined) return null;
   if (column.type === 'json') return sortKeys(JSON.parse(value as string));
   if (column.type === 'decimal') return canonicalDecimal(String(value));
@@ -42,15 +42,8 @@ const canonicalValue = (column: Column, value: unknown): unknown => {
 /** One text for equal JSON values, independent of key order and number format. */
 const canonicalJson = (text: string): string => JSON.stringify(sortKeys(JSON.parse(text)));
 
-const canonicalWords = (words: WordArrays | null | undefined): unknown[] => {
-  if (words === null || words === undefined) return [];
-  return words.value.map((value, index) => [
-    value,
-    words.start[index] ?? null,
-    words.length[index] ?? null,
-    words.score[index] ?? null,
-  ]);
-};
+const canonicalWords = ({ value, start, length, score }: WordArrays): unknown[] =>
+  value.map((word, at) => [word, start[at] ?? null, length[at] ?? null, score[at] ?? null]);
 
 const canonicalNumber = (value: number): number => (value === 0 ? 0 : value);
 

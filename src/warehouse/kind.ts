@@ -12,8 +12,8 @@ export interface WarehouseKind<C> {
   /** One sentence on the rights of the credentials; leaves nothing behind. @throws CallsyncError */
   checkAccess(given: CheckedWarehouse<C>): Promise<string>;
   place(config: C): Place;
-  /** Questions of `callsync init`. */
-  readonly questions: readonly Question[];
+  /** Questions of `callsync init`; `key` is the setting that the answer is written to. */
+  readonly questions: readonly { readonly key: string; readonly message: string; readonly required: boolean }[];
 }
 
 interface GivenWarehouse<C> {
@@ -48,11 +48,4 @@ export interface Place {
   relation(schema: string, name: string): string;
   /** A text as a constant of SQL. */
   literal(text: string): string;
-}
-
-interface Question {
-  /** The setting that the answer is written to. */
-  readonly key: string;
-  readonly message: string;
-  readonly required: boolean;
 }

@@ -52,13 +52,8 @@ export interface LoadResult {
   readonly committedAt?: number;
 }
 
-/** When a revision of a call came. */
-export interface ChangeTime {
-  readonly callId: string;
-  readonly revision: number;
-  /** Microseconds. */
-  readonly loadedAt: number;
-}
+/** When a revision of a call came, in microseconds. */
+export type ChangeTime = { readonly callId: string; readonly revision: number; readonly loadedAt: number };
 
 export interface Warehouse {
   readonly name: string;

@@ -19,11 +19,9 @@ export interface PendingDelivery extends Pick<Delivery, 'deliveryId' | 'body' | 
 
 export type EarlierBodies = Awaited<ReturnType<typeof findEarlierBodies>>;
 
-type DeliveryOutcome = 'accepted' | 'duplicate' | 'repeat' | 'quarantined';
-
 export interface SettledDelivery {
   readonly seq: number;
-  readonly outcome: DeliveryOutcome;
+  readonly outcome: 'accepted' | 'duplicate' | 'repeat' | 'quarantined';
   readonly callId: string | null;
   readonly reason: string | null;
 }
@@ -109,10 +107,8 @@ export const queueDeliveries = (tx: Transaction, seqs: readonly number[]): Promi
  */
 export const settleReplayed = async (store: Database, replayed: readonly Replayed[], keyOf: KeyOf): Promise<void> =>
   await store.transaction(async (tx) => {
-    const erased = await lockCalls(
-      tx,
-      replayed.map(({ callId }) => callId),
-    );
+    const ids = replayed.map(({ callId }) => callId);
+    const erased = await lockCalls(tx, ids);
     const named = replayed.map((one) =>
       erased.has(one.callId) ? { ...one, callId: erasedPrefix + keyOf(one.callId) } : one,
     );
@@ -131,11 +127,8 @@ export const requestRereads = async (db: Queryable, callIds: readonly string[], 
      ON CONFLICT (call_id) DO UPDATE SET reason = excluded.reason, requested_at = clock_timestamp(), attempts = 0`;
 };
 
-export interface Reread {
-  readonly callId: string;
-  /** Microseconds since the epoch. */
-  readonly requestedAt: number;
-}
+/** `requestedAt` = microseconds since the epoch. */
+export type Reread = { readonly callId: string; readonly requestedAt: number };
 
 /** Failed attempts after which callsync no longer asks for a call. */
 const rereadAttempts = 10;

@@ -128,15 +128,12 @@ const keys = { inbox: sql`seq`, quarantine: sql`id`, websocket_frames: sql`id` }
 export const lockRows = async (tx: Transaction, table: keyof typeof keys, where: Sql) =>
   await tx.column<number>`SELECT ${keys[table]} AS key FROM ${raw(table)} WHERE ${where} ORDER BY ${keys[table]} FOR UPDATE`;
 
-interface StoredFrame {
-  /** One run of `callsync frames`, and the number of the connection within it. */
-  readonly session: string;
-  readonly receivedAt: Date;
-  readonly binary: boolean;
-  readonly body: Buffer;
-}
+type StoredFrame = { readonly session: string; readonly receivedAt: Date; readonly binary: boolean; body: Buffer };
 
-/** Stores one frame with its bytes as they came. */
+/**
+ * Stores one frame with its bytes as they came. `session` is one run of `callsync frames`, and the number of the
+ * connection within it.
+ */
 export const storeFrame = async (db: Queryable, { session, receivedAt, binary, body }: StoredFrame): Promise<void> => {
   await db.query`INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES (${session}, ${receivedAt}, ${binary}, ${body})`;
 };

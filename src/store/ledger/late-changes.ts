@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { sourceRank } from '../../../schemas/observation.ts';
+import type { RereadTotals } from '../../../schemas/orchestration.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
@@ -69,16 +70,8 @@ export const readCoveredBands = async (db: Queryable, axis: string): Promise<Cov
 export const trackRereads = (db: Queryable, axis: string, now: number): Promise<number> =>
   keepMeta(db, `rereads_since:${axis}`, now);
 
-interface RereadRun {
-  readonly axis: string;
-  readonly plannedAt: number;
-  /** Microseconds of age. */
-  readonly horizon: number;
-  readonly listed: number;
-  readonly changed: number;
-  readonly fetched: number;
-  readonly requests: number;
-}
+/** `horizon` = microseconds of age. */
+type RereadRun = RereadTotals & { readonly axis: string; readonly plannedAt: number; readonly horizon: number };
 
 /** Records that a plan is carried out: its bands are covered up to the time of the plan, never back. */
 export const finishRereadRun = async (

@@ -69,9 +69,6 @@ const readLedgerRow = ({ body, ...row }: StoredLedgerRow): LedgerRow => {
   return { ...row, document: value as CallDocument, json: Object.fromEntries(encoded) };
 };
 
-/** On this thread: a trip to another one costs more than most documents. */
-const readDocument = (body: Buffer) => JSON.parse(inflateRawSync(body).toString('utf8')) as CallDocument;
-
 /** Version of the privacy rules of the observations. */
 interface FoldedRules {
   readonly sanitize: (observation: Observation) => Observation;
@@ -105,7 +102,8 @@ export const foldIntoLedger = async (
   const rows = new Map(before);
   for (const [id, row] of before) if (row.revision === 0 && rules.tombstoned.has(id)) rows.set(id, foldErasure(row));
   const { privacy } = rules;
-  const isOlder = (row: LedgerRow): boolean => privacy !== undefined && isUnderOthers(row, privacy.version);
+  const isOlder = (row: LedgerRow): boolean =>
+    privacy !== undefined && row.revision > 0 && !row.tombstone && row.rules !== privacy.version;
   const wanted = [...byCall].flatMap(([id, list]) => {
     const row = rowOf(rows, id);
     return isOlder(row) || list.some((one) => needsDocument(row, one)) ? id : [];
@@ -141,8 +139,6 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
   await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${changed.map(({ callId }) => callId)})`;
   return changed;
 };
-
-const isUnderOthers = (row: LedgerRow, version: string) => row.revision > 0 && !row.tombstone && row.rules !== version;
 
 /** A record that came in without rules has no version, and neither has its document. */
 const noteRules = (row: LedgerRow, before: LedgerRow, version: string | undefined): LedgerRow => {
@@ -214,7 +210,9 @@ export const readRows = (db: Queryable, callIds: readonly string[]): Promise<Rea
 export const readDocuments = async (db: Queryable, where: Sql) => {
   const rows = await db.query<{ callId: string; revision: number; body: Buffer }>`
       SELECT call_id AS "callId", revision, body FROM ledger_documents WHERE ${where}`;
-  return rows.map(({ body, ...row }) => ({ ...row, document: readDocument(body) }));
+  // On this thread: a trip to another one costs more than most documents.
+  const read = (body: Buffer) => JSON.parse(inflateRawSync(body).toString('utf8')) as CallDocument;
+  return rows.map(({ body, ...row }) => ({ ...row, document: read(body) }));
 };
 
 /** @param rest of the statement, behind the columns of `ledger l` */

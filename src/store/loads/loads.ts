@@ -54,12 +54,13 @@ export const tombstonesBefore = (at: Date): Sql =>
  */
 export const markPending = async (tx: Transaction, callIds: readonly string[], kind: PendingKind = 'change') => {
   if (callIds.length === 0) return;
-  await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position)
-     SELECT c.warehouse, l.call_id,
+  for (const warehouse of await tx.column<string>`${concernedWarehouses} ORDER BY 1`)
+    await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position)
+     SELECT ${warehouse}, l.call_id,
             CASE WHEN l.tombstone THEN queue_position(${urgencies.erasures}, now())
                  WHEN ${kind === 'backlog'}::boolean THEN queue_position(${urgencies.backlog}, l.call_timestamp)
                  ELSE queue_position(${urgencies.changes}, now()) END
-       FROM (${concernedWarehouses}) c, ledger l WHERE l.call_id = ANY(${callIds}) ORDER BY c.warehouse, l.call_id
+       FROM ledger l WHERE l.call_id = ANY(${callIds}) ORDER BY l.call_id
      ON CONFLICT (warehouse, call_id) DO UPDATE
         SET pending = true,
             queue_position = CASE WHEN w.pending AND ${kind === 'backlog'}::boolean THEN least(w.queue_position, excluded.queue_position)

@@ -95,26 +95,19 @@ export const findNamingCalls = async (
   return [...found];
 };
 
-interface Buried extends Purged {
-  /** Calls that became tombstones just now. */
-  readonly calls: number;
-}
-
-type NoteBuried = (tx: Transaction, buried: Buried) => Promise<unknown>;
-
 /**
  * Erases the calls that no legal hold keeps. First, their keys go to the erasure log, outside the store. Then each
  * call, also an unknown one, becomes a tombstone, and its deliveries and rereads go. The work on the store is one
  * transaction, and no hold can be added during it. The transaction may run again, and repeats after a deadlock. After a
  * crash between log and store, the next ledger check replays the log (`check-ledger.ts`). `purgeTexts` handles texts
  * that name the calls.
- * @param note writes the erased calls in the transaction of each page.
+ * @param note writes in the transaction of each page what was taken, and how many calls became tombstones just now.
  * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const eraseCalls = async (
   store: Store,
   callIds: readonly string[],
-  note: NoteBuried = async () => undefined,
+  note: (tx: Transaction, buried: Purged & { readonly calls: number }) => Promise<unknown> = async () => undefined,
 ) => {
   for (const page of partsOf(callIds, callsAtOnce)) {
     await listHeldSubjects(store, page);

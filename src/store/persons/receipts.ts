@@ -3,13 +3,14 @@
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
+import { addTotals } from '../../../schemas/orchestration.ts';
 import { lockName, type Queryable, type Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 import type { ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '../windows/chain.ts';
-import { type Purged, sumPurged } from './texts.ts';
+import type { Purged } from './texts.ts';
 
 /** The place of a receipt in the chain. */
 export type ReceiptProof = Omit<LoggedReceipt, 'receipt'>;
@@ -26,13 +27,10 @@ const sign = (keys: ProofKeys, linked: Linked, receipt: string): string | undefi
   keys.signOpenly(linked.key_id, signedText(linked, receipt));
 
 /** Whether the holder of a public key signed a printed receipt. Needs no secret. @throws Error for an invalid key */
-export const isSigned = ({ proof, ...receipt }: { readonly proof: ReceiptProof }, publicKey: string): boolean =>
-  verify(
-    null,
-    Buffer.from(signedText(proof, JSON.stringify(receipt))),
-    createPublicKey(publicKey),
-    Buffer.from(proof.digest, 'hex'),
-  );
+export const isSigned = ({ proof, ...receipt }: { readonly proof: ReceiptProof }, publicKey: string): boolean => {
+  const text = Buffer.from(signedText(proof, JSON.stringify(receipt)));
+  return verify(null, text, createPublicKey(publicKey), Buffer.from(proof.digest, 'hex'));
+};
 
 /** Adds a receipt to the chain, and its digest to the heads outside the store. @throws CallsyncError PROOF_HEADS, DATABASE_… */
 export const addReceipt = async (store: Store, receipt: unknown): Promise<ReceiptProof> => {
@@ -137,7 +135,7 @@ export const notePurged =
   (requestId: string) =>
   (tx: Transaction, purged: Partial<Purged>, erased = 0): Promise<void> =>
     changeErasure<{ readonly erased: number; readonly purged: Purged }>(tx, requestId, ({ draft }) => ({
-      draft: { ...draft, erased: draft.erased + erased, purged: sumPurged(draft.purged, purged) },
+      draft: { ...draft, erased: draft.erased + erased, purged: addTotals(draft.purged, purged as Purged) },
     }));
 
 /** Ends an erasure whose receipt is signed. */

@@ -8,20 +8,10 @@ import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
 import { arrayText, isHeldSql, type Store } from '../store.ts';
 import { findKnown, readNoted } from './gate.ts';
 
-/** How many were taken. */
-export interface Purged {
-  /** Deliveries whose body or call id went. */
-  readonly inbox: number;
-  readonly quarantine: number;
-  readonly rereads: number;
-  readonly frames: number;
-}
+/** How many were taken. `inbox` = deliveries whose body or call id went. */
+export type Purged = Readonly<Record<'inbox' | 'quarantine' | 'rereads' | 'frames', number>>;
 
-/** Sums of several steps; an absent count is 0. */
-export const sumPurged = (...parts: readonly Partial<Purged>[]): Purged => {
-  const sum = (name: keyof Purged): number => parts.reduce((total, part) => total + (part[name] ?? 0), 0);
-  return { inbox: sum('inbox'), quarantine: sum('quarantine'), rereads: sum('rereads'), frames: sum('frames') };
-};
+export const nonePurged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames: 0 };
 
 /** Writes how many were taken, in the transaction that takes them. */
 export type NotePurged = (tx: Transaction, purged: Partial<Purged>) => Promise<unknown>;

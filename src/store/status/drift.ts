@@ -53,25 +53,19 @@ const mostFindings = 500;
 /** How many records had a field, by the type of its value. */
 type FieldCounts = Map<string, number>;
 
-interface Watched {
-  /** Fields of the records since counts were last stored. */
-  fields: Map<string, FieldCounts>;
-  records: number;
-  before: ReadonlySet<string> | undefined;
-  readonly reported: Set<string>;
-  flushedAt: number;
-}
+/** The records since counts were last stored, and their fields. */
+const beginWatch = () => ({
+  fields: new Map<string, FieldCounts>(),
+  records: 0,
+  before: undefined as ReadonlySet<string> | undefined,
+  reported: new Set<string>(),
+  flushedAt: Number.NEGATIVE_INFINITY,
+});
+type Watched = ReturnType<typeof beginWatch>;
 
 /** One per process: counting is cheap, and the store is asked only for a new finding or after half a minute. */
 export const createDriftWatch = (store: Queryable, log: (event: string, fields: Record<string, unknown>) => void) => {
-  const watched = new Map<string, Watched>();
-
-  const stateOf = (source: string): Watched => {
-    const fresh = { fields: new Map(), records: 0, before: undefined, reported: new Set<string>() };
-    const state = watched.get(source) ?? { ...fresh, flushedAt: Number.NEGATIVE_INFINITY };
-    watched.set(source, state);
-    return state;
-  };
+  const watched = { poll: beginWatch(), webhook: beginWatch(), import: beginWatch() };
 
   const compare = async (source: string, state: Watched): Promise<void> => {
     state.before ??= new Set(await readMeta<string[]>(store, settledKey(source)));
@@ -107,12 +101,9 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
     /** Counts the fields of folded records. Never rejects, because drift must not delay a call. */
     see: (observations: readonly Observation[]) =>
       quietly(async () => {
-        const sources = new Set<string>();
-        for (const { source, fields, encoded } of observations) {
-          sources.add(names[source]);
-          countFields(stateOf(names[source]), fields, encoded);
-        }
-        for (const source of sources) await compare(source, stateOf(source));
+        const sources = new Set(observations.map(({ source }) => source));
+        for (const { source, fields, encoded } of observations) countFields(watched[source], fields, encoded);
+        for (const source of sources) await compare(names[source], watched[source]);
       }),
     /**
      * Records fields that are empty in a window although authoritative_fields does not name them, and calls that the window listed twice.

@@ -72,26 +72,24 @@ export const readChainHeads = async (path: string): Promise<readonly ChainHead[]
 
 /** Replaces the head of a warehouse and epoch, unless the file has a later one; of several hosts one at a time. @throws CallsyncError PROOF_HEADS */
 export const recordChainHead = (db: Database, path: string, head: ChainHead): Promise<void> =>
-  withLock(db, 'callsync.chain_heads', () => replaceHead(path, head));
-
-const replaceHead = async (path: string, head: ChainHead): Promise<void> => {
-  const heads = await readChainHeads(path);
-  const isSame = (one: ChainHead) => one.warehouse === head.warehouse && one.ledger_epoch === head.ledger_epoch;
-  if (heads.some((one) => isSame(one) && one.verdict_id > head.verdict_id)) return;
-  const { warehouse, ledger_epoch, verdict_id, digest } = head;
-  const next = [...heads.filter((one) => !isSame(one)), { warehouse, ledger_epoch, verdict_id, digest }];
-  const text = `${JSON.stringify(next, null, 1)}\n`;
-  try {
-    await mkdir(dirname(path), passable);
-    await replaceFile(path, text);
-    if ((await readFile(path, 'utf8')) !== text) throw new Error('Another process has replaced the file.');
-  } catch (cause) {
-    throw transient('PROOF_HEADS', `The head of the proof chain cannot be written: ${path}.`, {
-      hint: 'Let the user that runs callsync write the folder.',
-      cause,
-    });
-  }
-};
+  withLock(db, 'callsync.chain_heads', async () => {
+    const { warehouse, ledger_epoch, verdict_id, digest } = head;
+    const heads = await readChainHeads(path);
+    const isSame = (one: ChainHead) => one.warehouse === warehouse && one.ledger_epoch === ledger_epoch;
+    if (heads.some((one) => isSame(one) && one.verdict_id > verdict_id)) return;
+    const next = [...heads.filter((one) => !isSame(one)), { warehouse, ledger_epoch, verdict_id, digest }];
+    const text = `${JSON.stringify(next, null, 1)}\n`;
+    try {
+      await mkdir(dirname(path), passable);
+      await replaceFile(path, text);
+      if ((await readFile(path, 'utf8')) !== text) throw new Error('Another process has replaced the file.');
+    } catch (cause) {
+      throw transient('PROOF_HEADS', `The head of the proof chain cannot be written: ${path}.`, {
+        hint: 'Let the user that runs callsync write the folder.',
+        cause,
+      });
+    }
+  });
 
 const isHead = (value: unknown): value is ChainHead => {
   const head = value as Partial<ChainHead> | null;

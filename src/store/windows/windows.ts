@@ -1,16 +1,16 @@
 /** Read windows, problems of unreadable windows, and watermarks. Times are in microseconds. */
 import type { Shown } from '../../../schemas/observation.ts';
+import type { Range } from '../../../schemas/orchestration.ts';
 import { type Database, type Queryable, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 
-interface ReadWindow extends RangeOnAxis {
-  readonly calls: number;
-  readonly shown: Shown;
-  /** Why nothing was shown; only with `none`. */
-  readonly reason?: string;
-  readonly origin: string;
-}
+type RangeOnAxis = Range & { readonly axis: string };
 
-/** Records a window as read; a later reading of the same window replaces the record. Problems of the window stay until `replaceProblems`. */
+type ReadWindow = RangeOnAxis & { readonly calls: number; readonly shown: Shown; reason?: string; origin: string };
+
+/**
+ * Records a window as read; a later reading of the same window replaces the record. Problems of the window stay until `replaceProblems`.
+ * @param window.reason why nothing was shown; only with `none`.
+ */
 export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<void> => {
   await db.query`INSERT INTO windows (axis, window_from, window_to, calls, shown, reason, origin)
      VALUES (${window.axis}, ${toTimestamp(window.from)}, ${toTimestamp(window.to)}, ${window.calls}, ${window.shown},
@@ -36,7 +36,7 @@ export const uncoveredRanges = async (
   db: Queryable,
   range: RangeOnAxis,
   settled?: { readonly overlap: number; readonly now: number },
-): Promise<{ from: number; to: number }[]> => {
+): Promise<Range[]> => {
   const end =
     settled === undefined
       ? sql`window_to`
@@ -111,16 +111,7 @@ export const compactWindows = (db: Queryable, olderThanHours: number): Promise<n
 export const firstReadInstant = async (db: Queryable): Promise<number | undefined> =>
   (await db.value<number | null>`SELECT ${toMicros('min(window_from)')} AS first FROM windows`) ?? undefined;
 
-interface RangeOnAxis {
-  readonly axis: string;
-  /** Microseconds, half-open. */
-  readonly from: number;
-  readonly to: number;
-}
-
-interface WindowProblem extends RangeOnAxis {
-  readonly problem: string;
-}
+type WindowProblem = RangeOnAxis & { readonly problem: string };
 
 /** First wait before a window is read again; it doubles with every vain attempt, up to a day. */
 const firstWait = sql`interval '1 minute'`;

@@ -14,7 +14,7 @@ export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
   type: 'bigquery',
   config: bigqueryWarehouseSchema,
   create: ({ name, config, lease, memory }) => createBigqueryWarehouse({ name, config, lease, quotaMemory: memory() }),
-  checkAccess: ({ name, config }) => checkBigqueryAccess({ name, config }),
+  checkAccess: ({ name, config }) => checkBigqueryAccess(name, config),
   place: (config) => ({
     tables: config.dataset,
     marts: config.marts_schema ?? `${config.dataset}_marts`,
@@ -35,8 +35,7 @@ const requestTimeoutMs = 30_000;
  * One sentence. Creates, writes and reads a scratch table in each dataset of the warehouse; where a dataset does not exist, in a
  * scratch dataset. @throws CallsyncError BIGQUERY_…
  */
-const checkBigqueryAccess = async (options: { readonly name: string; readonly config: BigqueryWarehouseConfig }) => {
-  const { name, config } = options;
+const checkBigqueryAccess = async (name: string, config: BigqueryWarehouseConfig) => {
   const rest = createRest(config, requestTimeoutMs);
   const datasets = [...new Set([config.dataset, config.staging_dataset ?? config.dataset])];
   for (const dataset of datasets) {

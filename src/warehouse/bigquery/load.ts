@@ -10,12 +10,12 @@ import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../warehous
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Layout, logTables, stagingFields } from './ddl.ts';
-import { type Fault, faultOf, judge } from './errors.ts';
+import { faultOf, judge } from './errors.ts';
 import { type Part, writeLoadScript } from './load-script.ts';
 import { isMoved, splitByPartitions } from './partitions.ts';
 import { type Jobs, type Queries, queryConfiguration } from './queries.ts';
 import type { Quota } from './quota.ts';
-import { failTo, type RetryRules, retry } from './retry.ts';
+import { failTo, type RetryRules, retry, unless } from './retry.ts';
 
 interface LoadDeps extends Connection {
   readonly name: string;
@@ -59,14 +59,8 @@ const createNames = (deps: LoadDeps, { loadId }: LoadBatch) => {
   const count = { jobs: 0, tables: 0 };
   return {
     count,
-    nextJob() {
-      count.jobs += 1;
-      return `callsync_${deps.config.dataset}_${id}_${count.jobs}`;
-    },
-    nextTable() {
-      count.tables += 1;
-      return `${stagingPrefix(deps.config)}${id}_${count.tables}`;
-    },
+    nextJob: () => `callsync_${deps.config.dataset}_${id}_${++count.jobs}`,
+    nextTable: () => `${stagingPrefix(deps.config)}${id}_${++count.tables}`,
   };
 };
 type Names = ReturnType<typeof createNames>;
@@ -267,11 +261,8 @@ export const createStaging = ({ config, rest, clock, pause }: Connection) => {
         labels: config.labels,
         encryptionConfiguration: config.kms_key && { kmsKeyName: config.kms_key },
       };
-      await retry(pause, () => rest({ method: 'POST', path: `/datasets/${dataset}/tables`, json })).catch(
-        (fault: Fault) => {
-          if (judge(fault).meaning !== 'duplicate') failTo('create a staging table')(fault);
-        },
-      );
+      const ask = () => rest({ method: 'POST', path: `/datasets/${dataset}/tables`, json });
+      await retry(pause, ask).catch(unless('duplicate', 'create a staging table'));
     },
     /** Never fails: a table that stays behind expires. */
     drop,

@@ -7,9 +7,9 @@ import type { View } from '../warehouse.ts';
 import type { Connection, RestRequest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { quote, type Relation, relationsOf, typeSql, wordsQuery } from './ddl.ts';
-import { type Fault, judge } from './errors.ts';
+
 import { type Queries, standardType, type WireField } from './queries.ts';
-import { failTo, retry } from './retry.ts';
+import { retry, unless } from './retry.ts';
 
 export const migrate = async (deps: Connection): Promise<void> => {
   const { config } = deps;
@@ -158,15 +158,11 @@ const sameLabels = (found: Readonly<Record<string, string>> = {}, wanted: Readon
   Object.entries(wanted).every(([key, value]) => found[key] === value);
 
 const tryGet = <T>({ rest, pause }: Connection, path: string): Promise<T | undefined> =>
-  retry(pause, () => rest<T>({ path })).catch((fault: Fault) =>
-    judge(fault).meaning === 'missing' ? undefined : failTo('read the dataset')(fault),
-  );
+  retry(pause, () => rest<T>({ path })).catch(unless('missing', 'read the dataset'));
 
 /** A repeated creation finds the result of the first. */
 const change = ({ rest, pause }: Connection, request: RestRequest): Promise<unknown> =>
-  retry(pause, () => rest(request)).catch((fault: Fault) =>
-    judge(fault).meaning === 'duplicate' ? undefined : failTo('change the dataset')(fault),
-  );
+  retry(pause, () => rest(request)).catch(unless('duplicate', 'change the dataset'));
 
 /** The version is the end of the view's description, which any reader of the dataset's metadata can see. */
 const versionedDescription = ({ description, version }: View): string => `${description} [callsync ${version}]`;

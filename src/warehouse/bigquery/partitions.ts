@@ -49,7 +49,6 @@ export const inPartitions = (column: string, ranges: readonly DayRange[]): strin
 const maxPartitionsPerCommit = 2_000;
 
 const isCall = (entry: CallLoad | TombstoneLoad): entry is CallLoad => 'flatten' in entry;
-const isTombstone = (entry: CallLoad | TombstoneLoad): entry is TombstoneLoad => !isCall(entry);
 
 /** Every date under which rows of the call may be found before and after the load. */
 export const datesOf = (entry: CallLoad | TombstoneLoad): readonly (string | null)[] =>
@@ -76,7 +75,7 @@ export const splitByPartitions = (batch: LoadBatch, limit = maxPartitionsPerComm
   return parts.map((part, index) => ({
     ...batch,
     calls: part.filter(isCall),
-    tombstones: part.filter(isTombstone),
+    tombstones: part.filter((entry): entry is TombstoneLoad => !isCall(entry)),
     logs: index === parts.length - 1 ? batch.logs : {},
   }));
 };

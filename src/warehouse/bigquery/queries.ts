@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { faultOf, judge } from './errors.ts';
-import { failTo, retry } from './retry.ts';
+import { failTo, retry, unless } from './retry.ts';
 
 interface Query {
   readonly sql: string;
@@ -96,17 +96,13 @@ export const createQueries = ({ config, rest, pause }: Omit<Connection, 'clock'>
     return await retry(pause, submit, { meanings: ['again'] }).catch(failTo('run a query'));
   };
 
-  const readPage = (jobId: string, pageToken: string | undefined): Promise<ResultPage> => {
-    const { location } = config;
-    const query = { location, maxResults: pageRows, pageToken, 'formatOptions.useInt64Timestamp': true };
-    return retry(pause, () => rest<ResultPage>({ path: `/queries/${jobId}`, query }));
-  };
-
   const readPages = async function* (jobId: string, reading: Reading): AsyncIterable<Record<string, unknown>> {
+    const { location } = config;
     let pageToken: string | undefined;
     let fields: readonly WireField[] = [];
     do {
-      const result = await readPage(jobId, pageToken);
+      const query = { location, maxResults: pageRows, pageToken, 'formatOptions.useInt64Timestamp': true };
+      const result: ResultPage = await retry(pause, () => rest({ path: `/queries/${jobId}`, query }));
       fields = result.schema?.fields ?? fields;
       for (const row of result.rows ?? []) yield decodeRow(fields, row, reading);
       pageToken = result.pageToken;
@@ -241,14 +237,9 @@ export const createJobs = ({ config, rest, pause }: Omit<Connection, 'clock'>) =
   let billedBytes = 0;
 
   /** The job of that id in any state; undefined if there is none. */
-  const find = async (jobId: string): Promise<JobResource | undefined> => {
-    try {
-      const request = { path: `/jobs/${jobId}`, query: { location } };
-      return await retry(pause, () => rest<JobResource>(request), { attempts });
-    } catch (cause) {
-      if (judge(faultOf(cause)).meaning === 'missing') return undefined;
-      return failTo('look up a job')(cause);
-    }
+  const find = (jobId: string): Promise<JobResource | undefined> => {
+    const ask = () => rest<JobResource>({ path: `/jobs/${jobId}`, query: { location } });
+    return retry(pause, ask, { attempts }).catch(unless('missing', 'look up a job'));
   };
 
   const submitOnce = async ({ jobId, configuration, media }: JobRequest): Promise<JobResource> => {

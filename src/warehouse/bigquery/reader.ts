@@ -85,14 +85,11 @@ export const openReader = (deps: {
       return withinTime(answer(sql, limits, either), ms, () => {
         // Cancels the job.
         over.abort();
-        return tooLong(ms);
+        return terminal('QUERY_FAILED', `BigQuery cannot compute the query within ${ms / 1_000} s.`, {
+          hint: 'Select fewer columns, or a range of call_timestamp.',
+        });
       });
     },
     close: async () => undefined,
   };
 };
-
-const tooLong = (ms: number): CallsyncError =>
-  terminal('QUERY_FAILED', `BigQuery cannot compute the query within ${ms / 1_000} s.`, {
-    hint: 'Select fewer columns, or a range of call_timestamp.',
-  });

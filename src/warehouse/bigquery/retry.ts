@@ -32,6 +32,12 @@ export const retry = async <T>(pause: Pause, work: (attempt: number) => Promise<
   }
 };
 
+/** For `.catch`: undefined where the fault means this; other faults as `failTo`. */
+export const unless =
+  (meaning: Meaning, what: string) =>
+  (cause: unknown): undefined =>
+    judge(faultOf(cause)).meaning === meaning ? undefined : failTo(what)(cause);
+
 /** For `.catch`: turns a fault into an error that names the attempt. Parameters as those of `errorOf`. */
 export const failTo =
   (what: string, quotes?: NonNullable<Parameters<typeof errorOf>[2]>) =>

@@ -34,12 +34,8 @@ export const ensureViews = async (db: Database, schema: string, views: readonly 
   return changed.map(({ name }) => name);
 };
 
-interface Grant {
-  readonly view: string;
-  /** Null when the right is on the whole view. */
-  readonly column: string | null;
-  readonly sql: string;
-}
+/** `column` = null when the right is on the whole view. */
+type Grant = { readonly view: string; readonly column: string | null; readonly sql: string };
 
 /** Rights of others on the views of a schema ($1), as the statements that grant them. */
 const grantsSql = `SELECT g.view, g.column, format('GRANT %s%s ON %I.%I TO %s', g.privilege, ' (' || quote_ident(g.column) || ')', $1::text, g.view,
