@@ -17,18 +17,6 @@ export const passable = { recursive: true, mode: 0o711 } as const;
  */
 export const writeFolder = async <T>(folder: string, fill: (partial: string) => Promise<T>): Promise<T> => {
   const partial = `${folder}.partial-${process.pid}`;
-  await prepareFolders(folder, partial);
-  try {
-    const result = await fill(partial);
-    // Replaces an empty folder; a folder with something in it refuses.
-    await rename(partial, folder);
-    return result;
-  } finally {
-    await rm(partial, { recursive: true, force: true });
-  }
-};
-
-const prepareFolders = async (folder: string, partial: string): Promise<void> => {
   const found = await readdir(folder).catch((error: { code?: string }) => error.code ?? 'no access');
   if (found !== 'ENOENT' && (typeof found === 'string' || found.length > 0))
     throw terminal('USAGE_FILE', `The folder ${folder} is not empty, or is no folder.`, {
@@ -42,6 +30,14 @@ const prepareFolders = async (folder: string, partial: string): Promise<void> =>
       hint: 'Name a folder inside one that you may write to.',
       cause,
     });
+  }
+  try {
+    const result = await fill(partial);
+    // Replaces an empty folder; a folder with something in it refuses.
+    await rename(partial, folder);
+    return result;
+  } finally {
+    await rm(partial, { recursive: true, force: true });
   }
 };
 

@@ -23,10 +23,6 @@ const registered = new WeakMap<Client, Promise<boolean>>();
 const register = async (client: Client): Promise<boolean> => {
   const { namespace } = client.options;
   const wanted = Object.values(keys).map((key) => key.name);
-  const present = async (): Promise<boolean> => {
-    const list = await client.connection.workflowService.getSearchAttributes({});
-    return wanted.every((name) => name in (list.keys ?? {}));
-  };
   try {
     await client.connection.operatorService?.addSearchAttributes({
       namespace,
@@ -36,7 +32,8 @@ const register = async (client: Client): Promise<boolean> => {
     });
     return true;
   } catch {
-    return await present().catch(() => false);
+    const found = await client.connection.workflowService.getSearchAttributes({}).catch(() => undefined);
+    return wanted.every((name) => name in (found?.keys ?? {}));
   }
 };
 

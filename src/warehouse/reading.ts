@@ -38,8 +38,6 @@ type Reading = Pick<
   'listGuards' | 'listChangeTimes' | 'listCallIds' | 'listOrphans' | 'digestCalls' | 'digestOf' | 'rowsLeft' | 'rowsOf'
 >;
 
-const whole: TablePart = { part: 0, of: 1 };
-
 interface ReadingParts {
   readonly dialect: Dialect;
   readonly ask: Ask;
@@ -70,7 +68,7 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
   async *listCallIds(range) {
     for await (const row of ask(callIdsSql(dialect, range))) yield row.call_id as string;
   },
-  async *listOrphans(part = whole) {
+  async *listOrphans(part = { part: 0, of: 1 }) {
     if (part.part > 0 && dialect.inPart === undefined) return;
     for await (const row of ask(orphansSql(dialect, documents, part))) yield row.call_id as string;
   },

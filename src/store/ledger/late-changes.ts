@@ -21,24 +21,17 @@ export interface CoveredBand {
 /** Older changes say little about today's service. */
 const memoryMonths = 12;
 
+type Found = { readonly processedField: string; readonly context?: LateContext | undefined };
+
 /** Adds the calls that changed to the distribution, inside the transaction that folded them. */
 export const recordLateChanges = async (
   tx: Transaction,
-  input: {
-    readonly changed: readonly LedgerRow[];
-    readonly replaced: readonly LedgerRow[];
-    readonly processedField: string;
-    readonly context?: LateContext | undefined;
-  },
+  input: Found & { readonly changed: readonly LedgerRow[]; readonly replaced: readonly LedgerRow[] },
 ): Promise<void> => {
   const after = new Map(input.changed.map((row) => [row.callId, row]));
   const found = input.replaced.flatMap((before) => {
     const row = after.get(before.callId);
-    const change = row && lateChangeOf(before, row, input.processedField, input.context);
-    return [
-      { basis: 'processed', age: change?.sinceProcessed },
-      { basis: 'timestamp', age: change?.sinceTimestamp },
-    ].flatMap(({ basis, age }) => (age === undefined ? [] : [{ basis, bucket: bucketOf(age) }]));
+    return row === undefined ? [] : lateChangesOf(before, row, input);
   });
   if (found.length === 0) return;
   await tx.query`INSERT INTO late_changes (basis, bucket, changes, weight)
@@ -130,29 +123,27 @@ export interface LateContext {
 const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimestamp(row.document?.[field]);
 
 /**
- * Ages at which the record changed; undefined if nothing changed. Fields that appear for the first time are no
- * change.
+ * Ages at which the record changed, since the end of processing that it had before and since the call's own time; none if
+ * nothing changed. Fields that appear for the first time are no change.
  * A new end of processing or a webhook gives the time of the change. For a poll, the middle since the last
  * observation counts, unless the span is too long.
- * `sinceProcessed`: Microseconds since the end of processing that the record had before, where it had one.
- * `sinceTimestamp`: Microseconds since the call's own time.
  */
-const lateChangeOf = (before: LedgerRow, after: LedgerRow, processedField: string, context?: LateContext) => {
-  if (before.tombstone || after.tombstone) return undefined;
+const lateChangesOf = (before: LedgerRow, after: LedgerRow, found: Found) => {
+  if (before.tombstone || after.tombstone) return [];
   const changed = Object.keys(after.versions).filter((name) => {
     if (!Object.hasOwn(before.versions, name) || before.versions[name]?.[2] === after.versions[name]?.[2]) return false;
     return !isDeepStrictEqual(before.document?.[name], after.document?.[name]);
   });
-  if (changed.length === 0) return undefined;
-  const processed = timeOf(before, processedField);
+  const at = changed.length === 0 ? undefined : changeTime(before, after, { changed, ...found });
+  if (at === undefined) return [];
+  const processed = timeOf(before, found.processedField);
   const timestamp = timeOf(before, 'timestamp') ?? timeOf(after, 'timestamp');
-  const at = changeTime(before, after, { changed, processedField, context });
-  if (at === undefined) return undefined;
-  const since = (start: number | undefined) => (start === undefined ? undefined : Math.max(0, at - start));
-  return { sinceProcessed: since(processed), sinceTimestamp: since(timestamp) };
+  return Object.entries({ processed, timestamp }).flatMap(([basis, start]) =>
+    start === undefined ? [] : [{ basis, bucket: bucketOf(Math.max(0, at - start)) }],
+  );
 };
 
-type Change = { readonly changed: readonly string[]; readonly processedField: string; readonly context?: LateContext };
+type Change = Found & { readonly changed: readonly string[] };
 
 const changeTime = (before: LedgerRow, after: LedgerRow, { changed, processedField, context }: Change) => {
   const [processed, reprocessed] = [timeOf(before, processedField), timeOf(after, processedField)];

@@ -15,7 +15,6 @@ export const nonePurged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames:
 
 /** Writes how many were taken, in the transaction that takes them. */
 export type NotePurged = (tx: Transaction, purged: Partial<Purged>) => Promise<unknown>;
-const noteNothing: NotePurged = () => Promise.resolve();
 
 const tables = ['quarantine', 'websocket_frames'] as const;
 type TextTable = (typeof tables)[number];
@@ -69,7 +68,7 @@ const namingSql = (table: TextTable, by: NamedBy): Sql =>
 /**
  * Empties records in quarantine, and deletes frames, with an erased value and without a held value. Records without listed subjects stay, so list them before.
  */
-export const purgeTexts = async (store: Store, note = noteNothing): Promise<void> =>
+export const purgeTexts = async (store: Store, note: NotePurged = async () => undefined): Promise<void> =>
   await repeatTransaction(store, async (tx) => {
     await readNoted(tx, { joins: true });
     await note(tx, await purgeNamedTexts(tx, 'erased'));

@@ -13,15 +13,12 @@ const wordsSql = `IFNULL((SELECT STRING_AGG(CONCAT(${field('w.value')}, ${['w.st
   .join(', ')}), '' ORDER BY position)
     FROM UNNEST(r.words) AS w WITH OFFSET AS position), '')`;
 
-const wordsText = ({ value, start, length, score }: WordArrays): string => {
-  const numbers = [start, length, score];
-  return value
-    .map((word, index) => {
-      const texts = numbers.map((each) => each[index] ?? null).map((one) => (one === null ? null : floatText(one)));
-      return fieldOf(word) + texts.map(fieldOf).join('');
-    })
+const numberField = (value: number | null | undefined): string => fieldOf(value == null ? null : floatText(value));
+
+const wordsText = ({ value, start, length, score }: WordArrays): string =>
+  value
+    .map((word, at) => fieldOf(word) + numberField(start[at]) + numberField(length[at]) + numberField(score[at]))
     .join('');
-};
 
 const textOf = ({ name, type }: Column): string => {
   const value = `r.${name}`;

@@ -26,19 +26,15 @@ const ensureDataset = async (deps: Connection, name: string, extra: Record<strin
   const { config } = deps;
   const found = await tryGet<{ location?: string }>(deps, `/datasets/${name}`);
   if (found === undefined) {
-    await change(deps, {
-      method: 'POST',
-      path: '/datasets',
-      json: {
-        datasetReference: { projectId: config.project, datasetId: name },
-        description: 'Call data, kept by callsync.',
-        location: config.location,
-        labels: config.labels,
-        defaultEncryptionConfiguration: encryptionOf(config),
-        ...extra,
-      },
-    });
-    return;
+    const json = {
+      datasetReference: { projectId: config.project, datasetId: name },
+      description: 'Call data, kept by callsync.',
+      location: config.location,
+      labels: config.labels,
+      defaultEncryptionConfiguration: encryptionOf(config),
+      ...extra,
+    };
+    return void (await change(deps, { method: 'POST', path: '/datasets', json }));
   }
   const { location = config.location } = found;
   if (location.toLowerCase() !== config.location.toLowerCase())
@@ -61,10 +57,7 @@ const ensureTable = async (deps: Connection, relation: Relation): Promise<void> 
   const path = `/datasets/${config.dataset}/tables`;
   const wanted = tableResource(config, relation);
   const found = await tryGet<TableResource>(deps, `${path}/${relation.name}`);
-  if (found === undefined) {
-    await change(deps, { method: 'POST', path, json: wanted });
-    return;
-  }
+  if (found === undefined) return void (await change(deps, { method: 'POST', path, json: wanted }));
   refuseKind(relation.name, found, 'TABLE');
   const fields = extendFields(relation, found.schema?.fields ?? []);
   const expiry = wanted.timePartitioning?.expirationMs;
@@ -138,9 +131,8 @@ const ensureWordsView = async (deps: Connection): Promise<void> => {
   const found = await tryGet<TableResource>(deps, `${path}/${wordsView.name}`);
   if (found === undefined) {
     const tableReference = { projectId: config.project, datasetId: config.dataset, tableId: wordsView.name };
-    const { description } = wordsView;
-    await change(deps, { method: 'POST', path, json: { tableReference, description, labels: config.labels, view } });
-    return;
+    const json = { tableReference, description: wordsView.description, labels: config.labels, view };
+    return void (await change(deps, { method: 'POST', path, json }));
   }
   refuseKind(wordsView.name, found, 'VIEW');
   if (found.view?.query === view.query) return;

@@ -22,14 +22,12 @@ export type Queries = ReturnType<typeof createQueries>;
 interface PlanAnswer {
   readonly statementType?: string;
   readonly totalBytesProcessed?: string;
-  readonly referencedTables?: readonly (DatasetOf & { readonly tableId: string })[];
-  readonly referencedRoutines?: readonly (DatasetOf & { readonly routineId: string })[];
+  readonly referencedTables?: readonly Referenced[];
+  readonly referencedRoutines?: readonly Referenced[];
 }
 
-interface DatasetOf {
-  readonly projectId: string;
-  readonly datasetId: string;
-}
+/** A table or a routine. */
+type Referenced = Readonly<Record<'projectId' | 'datasetId', string> & { tableId?: string; routineId?: string }>;
 
 interface ResultPage {
   readonly schema?: { readonly fields: readonly WireField[] };
@@ -138,13 +136,11 @@ export const createQueries = ({ config, rest, pause }: Omit<Connection, 'clock'>
       const job = await retry(pause, ask).catch(failTo('check a query', 'shown'));
       const plan = job.statistics?.query ?? {};
       const { statementType: type, totalBytesProcessed = '0', referencedTables = [], referencedRoutines = [] } = plan;
-      const nameIn = ({ projectId, datasetId }: DatasetOf, name: string): string =>
-        `${projectId === config.project ? '' : `${projectId}.`}${datasetId}.${name}`;
       // With those behind views: `dataset.name`, or `project.dataset.name` of another project.
-      const reads = [
-        ...referencedTables.map((one) => nameIn(one, one.tableId)),
-        ...referencedRoutines.map((one) => nameIn(one, one.routineId)),
-      ];
+      const reads = [...referencedTables, ...referencedRoutines].map(
+        ({ projectId, datasetId, tableId, routineId }) =>
+          `${projectId === config.project ? '' : `${projectId}.`}${datasetId}.${tableId ?? routineId}`,
+      );
       return { type, bytes: Number(totalBytesProcessed), reads };
     },
   };

@@ -1,6 +1,6 @@
 /** The BigQuery warehouse: two jobs a commit for any number of tables, and none when idle. */
 import { hash, randomUUID } from 'node:crypto';
-import { type Row, tableOf, type WordArrays } from '../../../schemas/tables.ts';
+import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { wait } from '../../lib/timing.ts';
@@ -141,12 +141,9 @@ const askOf = (queries: Queries): Ask =>
 
 const withWordArrays = (row: Record<string, unknown>): Record<string, unknown> => {
   if (!Array.isArray(row.words)) return row;
-  const words = row.words as readonly Record<keyof WordArrays, unknown>[];
-  const arrayOf = (name: keyof WordArrays) => words.map((word) => word[name]);
-  return {
-    ...row,
-    words: { value: arrayOf('value'), start: arrayOf('start'), length: arrayOf('length'), score: arrayOf('score') },
-  };
+  const words = row.words as readonly Record<string, unknown>[];
+  const arrays = ['value', 'start', 'length', 'score'].map((name) => [name, words.map((word) => word[name])]);
+  return { ...row, words: Object.fromEntries(arrays) };
 };
 
 // The row of `fence`: whether rows of an earlier ledger, under dates that this one never sent, may still be there.

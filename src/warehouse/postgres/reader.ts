@@ -171,11 +171,7 @@ const prepare = 'PREPARE callsync_check AS ';
 export const queryRows = (
   db: Database,
   sql: string,
-  {
-    signal,
-    check,
-    keep = true,
-  }: { readonly signal?: AbortSignal | undefined; readonly check?: string; readonly keep?: boolean } = {},
+  { signal, check, keep = true }: { readonly signal?: AbortSignal; readonly check?: string; readonly keep?: boolean },
 ): Promise<Record<string, unknown>[]> =>
   db.transaction(async ({ client }) => {
     await client.query('SET TRANSACTION READ ONLY');
