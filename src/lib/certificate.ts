@@ -65,12 +65,11 @@ export const reloadCertificate = (options: {
   readonly server: Server;
   readonly onRead: () => void;
   readonly onError: (error: unknown) => void;
-  readonly intervalMs?: number;
 }): FileWatch => {
-  const { files, server, onRead, onError, intervalMs = 1_000 } = options;
+  const { files, server, onRead, onError } = options;
   return watchFiles({
     initial: readFiles([files.cert_file, files.key_file]),
-    intervalMs,
+    intervalMs: 1_000,
     onChange: (contents) => {
       const certificate = readCertificate(files, onError, contents);
       if (certificate === undefined) return;

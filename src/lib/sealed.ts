@@ -23,12 +23,7 @@ export const isSealed = (bytes: Buffer) => bytes.length >= headBytes && bytes.su
 
 const rawOf = (key: crypto.KeyObject): Buffer => key.export(der).subarray(derPrefix.length);
 
-const deriveKey = (
-  privateKey: crypto.KeyObject,
-  publicKey: crypto.KeyObject,
-  ephemeral: Buffer,
-  recipient: Buffer,
-): Buffer => {
+const deriveKey = (privateKey: crypto.KeyObject, publicKey: crypto.KeyObject, ephemeral: Buffer, recipient: Buffer) => {
   const shared = crypto.diffieHellman({ privateKey, publicKey });
   return Buffer.from(crypto.hkdfSync('sha256', shared, Buffer.concat([ephemeral, recipient]), 'callsync seal', 32));
 };

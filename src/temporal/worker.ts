@@ -13,16 +13,6 @@ export type WorkerRole = (typeof workerRoles)[number];
 /** Built once by `npm run build`; beside dist/ when running from sources. */
 const bundlePlaces = ['../../workflow-bundle.js', '../../dist/workflow-bundle.js'];
 
-/**
- * A workflow moves to the current version with its next task; recorded histories show that this is safe. Changes to
- * running workflows use `patched`. A backfill may outlive its build.
- */
-const deploymentOf = (deployment: NonNullable<TemporalConfig['deployment']>) => ({
-  useWorkerVersioning: true as const,
-  version: { deploymentName: deployment.name, buildId: deployment.build_id },
-  defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
-});
-
 const activityFactories = {
   live: activities.createLiveActivities,
   read: activities.createReadActivities,
@@ -62,15 +52,21 @@ export const startWorkers = async (input: {
   readonly deps: activities.ActivityDeps;
   readonly roles?: readonly WorkerRole[];
 }) => {
-  const { connection, config, deps } = input;
-  const roles = input.roles ?? workerRoles;
+  const { connection, config, deps, roles = workerRoles } = input;
+  const { deployment } = config;
   const queues = taskQueuesOf(config.task_queue);
   const shared = {
     connection,
     namespace: config.namespace,
     shutdownGraceTime: config.shutdown_grace,
     shutdownForceTime: config.shutdown_grace + 10_000,
-    ...(config.deployment === undefined ? {} : { workerDeploymentOptions: deploymentOf(config.deployment) }),
+    // A workflow moves to the current version with its next task; recorded histories show that this is safe. Changes to
+    // running workflows use `patched`. A backfill may outlive its build.
+    workerDeploymentOptions: deployment && {
+      useWorkerVersioning: true as const,
+      version: { deploymentName: deployment.name, buildId: deployment.build_id },
+      defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
+    },
   };
   const workers: Worker[] = [];
   for (const role of roles)

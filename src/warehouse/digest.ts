@@ -161,6 +161,10 @@ interface DigestPart {
 
 /** SQL of one warehouse for the texts above. Expressions are without side effects and may be repeated. */
 export interface DigestExpressions {
+  /** A table or view, as SQL names it. */
+  readonly relation: (name: string) => string;
+  /** In the order of bytes. */
+  readonly ordered: (text: string) => string;
   /** Text of a column of row `r`, or null. */
   readonly text: (column: Column) => string;
   readonly json: (column: Column) => string;
@@ -179,11 +183,6 @@ export interface DigestExpressions {
 /** Rows of a call from flatten as a warehouse digests them. `documents`: whether it keeps whole documents. */
 type DigestRules = Pick<DigestExpressions, 'wordsText'> & { readonly documents: boolean };
 
-interface DigestDialect extends DigestExpressions {
-  readonly relation: (table: string) => string;
-  readonly ordered: (text: string) => string;
-}
-
 /** The digests of the rows that flatten made. Pure; the definition that both warehouses follow. */
 export const digestCall = (callId: string, rows: FlatRows, { documents, wordsText }: DigestRules): CallDigest => ({
   callId,
@@ -199,7 +198,7 @@ export const digestCall = (callId: string, rows: FlatRows, { documents, wordsTex
  * One query over all tables; columns `call_id`, `relation`, `digest` and `json_0` … as in `DigestPart`. Returns rows in the
  * order of call ids. @param of.where condition on row `r`
  */
-export const digestSql = (dialect: DigestDialect, { documents, where }: { documents: boolean; where: string }) => {
+export const digestSql = (dialect: DigestExpressions, { documents, where }: { documents: boolean; where: string }) => {
   const selects = keptTables(documents).map((table) => selectParts(dialect, table, where));
   return `SELECT * FROM (\n${selects.join('\nUNION ALL\n')}\n) AS parts\nORDER BY ${dialect.ordered('parts.call_id')}`;
 };
@@ -234,7 +233,7 @@ const jsonNames = Array.from(
   (_, index) => `json_${index}`,
 );
 
-const selectParts = (dialect: DigestDialect, table: CallTable, where: string): string => {
+const selectParts = (dialect: DigestExpressions, table: CallTable, where: string): string => {
   const fields = table.columns
     .filter(({ type }) => type !== 'json')
     .map((column) => dialect.field(dialect.text(column)));

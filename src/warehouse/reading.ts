@@ -9,8 +9,6 @@ import type { DigestedName, GuardRange, IdRange, TablePart, Warehouse } from './
 
 /** Expressions over a row are given its alias. */
 export interface Dialect extends DigestExpressions {
-  /** A table or view, as SQL names it. */
-  readonly relation: (name: string) => string;
   /** Microseconds of an instant; an instant of microseconds. */
   readonly micros: (instant: string) => string;
   readonly instant: (micros: number) => string;
@@ -18,8 +16,7 @@ export interface Dialect extends DigestExpressions {
   readonly isAsked: (text: string, how?: 'unlogged') => string;
   /** The rows that are under these UTC dates, or may be; undefined = any. */
   readonly within: (alias: string, dates: Dates) => string;
-  /** In the order of bytes. */
-  readonly ordered: (text: string) => string;
+
   /** A join of `NAME_rows`, whose `n` is the number of rows that a call `c` has in a table; null or 0 = none. */
   readonly joinCounts: (table: string, where: (alias: string) => string) => string;
   /** Rows `t` in one of so many parts of a table; absent where any part is read, and billed, like the whole. */

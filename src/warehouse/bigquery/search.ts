@@ -15,12 +15,13 @@ export const createTranscriptSearch = (
 ): TranscriptSearch => {
   const dataset = `${config.project}.${config.dataset}`;
   const sql = indexSql(dataset);
-  const run = (text: string) => queries.run({ sql: text }).catch(explainFor(config, /parser error|search_indexes/i));
+  const isLocal = config.api_endpoint !== undefined;
+  const run = (text: string) => queries.run({ sql: text }).catch(explain(isLocal, /parser error|search_indexes/i));
   return {
     create: async () => void (await run(sql.create)),
     drop: async () => void (await run(sql.drop)),
     status: async () => toStatus(await run(sql.status)),
-    find: (request) => find(queries, dataset, request).catch(explainFor(config, /function not found: search/i)),
+    find: (request) => find(queries, dataset, request).catch(explain(true, /function not found: search/i)),
   };
 };
 
@@ -94,10 +95,10 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
  * The local BigQuery lacks the function, and names it as it names a missing table. It has neither statements for search
  * indexes nor the view that lists them.
  */
-const explainFor =
-  ({ api_endpoint }: Pick<BigqueryWarehouseConfig, 'api_endpoint'>, isUnknown: RegExp) =>
+const explain =
+  (isLocal: boolean, lacking: RegExp) =>
   (cause: unknown): never => {
-    if (api_endpoint === undefined || !(cause instanceof CallsyncError && isUnknown.test(cause.message))) throw cause;
+    if (!isLocal || !(cause instanceof CallsyncError) || !lacking.test(cause.message)) throw cause;
     throw terminal('SEARCH_UNSUPPORTED', 'The local BigQuery has no SEARCH function.', {
       hint: 'Search a PostgreSQL warehouse, or BigQuery itself; callsync query can compare with LIKE.',
       cause,
