@@ -148,10 +148,7 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
           forgotten AS (UPDATE warehouses SET compared_at = NULL WHERE name IN (SELECT name FROM removed))
           SELECT 1 FROM calls UNION ALL SELECT 1 FROM loads`,
   },
-  events: {
-    keepMs: rules.deliveries,
-    expire: (age) => deleteExpired('id', 'events', sql`at < ${age} ORDER BY at`),
-  },
+  events: { keepMs: rules.deliveries, expire: (age) => deleteExpired('id', 'events', sql`at < ${age} ORDER BY at`) },
   verdicts: {
     keepMs: rules.verdicts,
     // The chain now begins behind the last deleted digest.

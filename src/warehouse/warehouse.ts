@@ -74,8 +74,8 @@ export interface Warehouse {
   migrate(): Promise<void>;
   /**
    * Creates views in a schema or dataset of their own, in this order, and replaces those whose version differs. Returns
-   * the names of created and replaced views. Idempotent. In PostgreSQL a view that loses columns is dropped, and grants
-   * on it with it.
+   * the names of created and replaced views. Idempotent. In PostgreSQL a view that loses columns is made anew, with the
+   * rights that others have on it.
    */
   ensureViews(schema: string, views: readonly View[]): Promise<readonly string[]>;
   /**

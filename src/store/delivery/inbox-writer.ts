@@ -35,7 +35,7 @@ export type InboxWriter = ReturnType<typeof createInboxWriter>;
 
 const insertColumns =
   'arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, privacy_version, spooled';
-const columnCount = 10;
+
 const wakeDeadlineMs = 5_000;
 
 /** Work on a connection of the pool whose commits are durable, within a time. */
@@ -132,7 +132,7 @@ const copyOf = (deliveries: readonly Delivery[]): BinaryCopyWriter => {
   const writer = new BinaryCopyWriter();
   const text = (value: string | null | undefined): void => (value == null ? writer.null() : writer.text(value));
   for (const one of deliveries) {
-    writer.row(columnCount);
+    writer.row(10);
     writer.bytes(Buffer.from(one.arrivalId.replaceAll('-', ''), 'hex'));
     text(one.deliveryId);
     text(one.hookId);

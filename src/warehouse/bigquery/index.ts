@@ -7,7 +7,7 @@ import type { WarehouseKind } from '../kind.ts';
 import { createRest, type Rest } from './client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from './config.ts';
 import { bigqueryFragments } from './dialect.ts';
-import { errorOf, type Fault } from './errors.ts';
+import { failTo, unless } from './retry.ts';
 import { createBigqueryWarehouse } from './warehouse.ts';
 
 export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
@@ -39,12 +39,8 @@ const checkBigqueryAccess = async (name: string, config: BigqueryWarehouseConfig
   const rest = createRest(config, requestTimeoutMs);
   const datasets = [...new Set([config.dataset, config.staging_dataset ?? config.dataset])];
   for (const dataset of datasets) {
-    try {
-      await checkDataset(rest, config, dataset);
-    } catch (error) {
-      if (error instanceof Error) throw error;
-      throw errorOf(error as Fault, `use dataset ${dataset} of warehouse ${name}`);
-    }
+    const what = `use dataset ${dataset} of warehouse ${name}`;
+    await checkDataset(rest, config, dataset, what).catch(failTo(what));
   }
   const where = config.api_endpoint === undefined ? `project ${config.project}` : 'an emulator';
   return `BigQuery (${where}): may create, write and read in ${datasets.join(' and ')}.`;
@@ -64,16 +60,10 @@ const during = async (
   }
 };
 
-const checkDataset = async (rest: Rest, config: BigqueryWarehouseConfig, wanted: string): Promise<void> => {
+const checkDataset = async (rest: Rest, config: BigqueryWarehouseConfig, wanted: string, what: string) => {
   const { project: projectId, location } = config;
   const scratch = `callsync_doctor_${randomBytes(4).toString('hex')}`;
-  const isPresent = await rest({ path: `/datasets/${wanted}` }).then(
-    () => true,
-    (fault: Fault) => {
-      if (fault.status === 404) return false;
-      throw fault;
-    },
-  );
+  const isPresent = (await rest({ path: `/datasets/${wanted}` }).catch(unless('missing', what))) !== undefined;
   const datasetId = isPresent ? wanted : scratch;
   const table = {
     path: `/datasets/${datasetId}/tables`,

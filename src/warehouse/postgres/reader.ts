@@ -51,21 +51,18 @@ export const openReader = (options: ReaderOptions): Reader => {
   let made: { readonly at: number; readonly done: Promise<void> } | undefined;
   const make = (): Promise<void> => {
     const now = Date.now();
-    if (made === undefined || now - made.at > remakeMs) made = { at: now, done: makeReader(options, ownUrl) };
+    if (made === undefined || now - made.at > remakeMs)
+      made = { at: now, done: makeReader(options, ownUrl).catch(tellNoReader('DATABASE_PERMISSION')) };
     return made.done;
   };
-  const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work().catch(async (error: unknown) => {
-        if (options.readerUrl !== undefined || !isRoleMissing(error)) throw error;
-        // The role, its password or a right is missing: new tables, for instance, or a password of the owner that changed.
-        await make();
-        return await work();
-      });
-    } catch (error) {
-      if (error instanceof CallsyncError && error.code === 'DATABASE_CREDENTIALS') throw noReader(error);
-      throw error;
-    }
+  const attempt = <T>(work: () => Promise<T>): Promise<T> => {
+    const again = async (error: unknown): Promise<T> => {
+      if (options.readerUrl !== undefined || !isRoleMissing(error)) throw error;
+      // The role, its password or a right is missing: new tables, for instance, or a password of the owner that changed.
+      await make();
+      return await work();
+    };
+    return work().catch(again).catch(tellNoReader('DATABASE_CREDENTIALS'));
   };
   return {
     async ask(sql, signal) {
@@ -104,19 +101,15 @@ ${sql}
 const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<void> => {
   const { url, purpose, schemas, group } = options;
   const owner = { url, purpose, schema: schemas.join(','), application: 'callsync warehouse' };
-  try {
-    await group?.grant();
-    await grantOwnRole(owner, readerUrl, async (tx, role) => {
-      if (group !== undefined) return void (await tx.query(`GRANT ${quote(group.name)} TO ${role}`));
-      const found = await tx.column<string>`SELECT nspname FROM pg_namespace WHERE nspname = ANY(${schemas})`;
-      for (const schema of found) {
-        await tx.query(`GRANT USAGE ON SCHEMA ${quote(schema)} TO ${role}`);
-        await tx.query(`GRANT SELECT ON ALL TABLES IN SCHEMA ${quote(schema)} TO ${role}`);
-      }
-    });
-  } catch (error) {
-    throw error instanceof CallsyncError && error.code === 'DATABASE_PERMISSION' ? noReader(error) : error;
-  }
+  await group?.grant();
+  await grantOwnRole(owner, readerUrl, async (tx, role) => {
+    if (group !== undefined) return void (await tx.query(`GRANT ${quote(group.name)} TO ${role}`));
+    const found = await tx.column<string>`SELECT nspname FROM pg_namespace WHERE nspname = ANY(${schemas})`;
+    for (const schema of found) {
+      await tx.query(`GRANT USAGE ON SCHEMA ${quote(schema)} TO ${role}`);
+      await tx.query(`GRANT SELECT ON ALL TABLES IN SCHEMA ${quote(schema)} TO ${role}`);
+    }
+  });
 };
 
 /**
@@ -149,11 +142,16 @@ const checkRights = async (connection: Queryable, { purpose, schemas, group }: R
   });
 };
 
-const noReader = (cause: CallsyncError): CallsyncError =>
-  terminal('QUERY_READER', 'There is no read-only role for queries, and callsync may not create one.', {
-    hint: 'Run callsync grants --apply and CREATE ROLE somebody LOGIN PASSWORD … IN ROLE callsync_analyst. Set reader_url_file of the warehouse to the URL of that role.',
-    cause,
-  });
+/** For `.catch`. @param code of the error that means it */
+const tellNoReader =
+  (code: string) =>
+  (cause: unknown): never => {
+    if (!(cause instanceof CallsyncError) || cause.code !== code) throw cause;
+    throw terminal('QUERY_READER', 'There is no read-only role for queries, and callsync may not create one.', {
+      hint: 'Run callsync grants --apply and CREATE ROLE somebody LOGIN PASSWORD … IN ROLE callsync_analyst. Set reader_url_file of the warehouse to the URL of that role.',
+      cause,
+    });
+  };
 
 // Read-only queries of users and checks, and queries of any number of rows.
 
