@@ -12,7 +12,5 @@ export const findBuilt = (from: string, ...places: readonly string[]): string =>
   const paths = places.map((place) => fileURLToPath(new URL(place, from)));
   const found = paths.find((path) => existsSync(path));
   if (found !== undefined) return found;
-  throw terminal('BUILD_MISSING', `callsync is not built: ${paths[0]} does not exist.`, {
-    hint: 'Run npm run build.',
-  });
+  throw terminal('BUILD_MISSING', `callsync is not built: ${paths[0]} does not exist.`, { hint: 'Run npm run build.' });
 };

@@ -25,12 +25,8 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (at.getUTCMonth() !== Number(month) - 1 || at.getUTCDate() !== Number(day)) return undefined;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
   if (Number(zoneHour) > 23 || Number(zoneMinute) > 59) return undefined;
-  const direction = sign === '-' ? 1 : -1;
-  at.setUTCHours(
-    Number(hour),
-    Number(minute) + direction * (60 * Number(zoneHour) + Number(zoneMinute)),
-    Number(second),
-  );
+  const offset = (sign === '-' ? -1 : 1) * (60 * Number(zoneHour) + Number(zoneMinute));
+  at.setUTCHours(Number(hour), Number(minute) - offset, Number(second));
   const micros = at.getTime() * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
   return Number.isSafeInteger(micros) ? micros : undefined;
 };

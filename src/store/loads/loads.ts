@@ -79,10 +79,8 @@ export const readPending = async (
 ): Promise<PendingBatch> => {
   const chosen = await choosePending(tx, warehouse, rules, cursor);
   if (cursor !== undefined && chosen.fresh.length + chosen.next.length === 0) return readPending(tx, warehouse, rules);
-  const ids = await withinBytes(
-    tx,
-    [...chosen.fresh, ...chosen.next, ...chosen.oldest].map(({ id }) => id),
-  );
+  const all = [...chosen.fresh, ...chosen.next, ...chosen.oldest].map(({ id }) => id);
+  const ids = await withinBytes(tx, all);
   return { calls: await readCalls(tx, warehouse, ids), cursor: advance(cursor, chosen, ids.length) };
 };
 
