@@ -230,9 +230,12 @@ const clientOf = (url: () => string) =>
 /** A name as SQL writes it, with any characters. */
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Arrays of the columns of rows, as `unnest` takes them. */
-export const columnsOf = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): Row[keyof Row][][] =>
-  names.map((name) => rows.map((row) => row[name]));
+/** Runs statements one after the other in a transaction. A text may hold several. */
+export const runAll =
+  (statements: readonly string[]) =>
+  async ({ client }: Transaction): Promise<void> => {
+    for (const sql of statements) await client.query(sql);
+  };
 
 /** SQL with its values in place. Times cross into TypeScript as whole microseconds since the Unix epoch. */
 

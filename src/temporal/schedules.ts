@@ -112,13 +112,6 @@ type ScheduleOwner = 'config' | 'operator';
 /** Defaults of a schedule from the rest of the configuration. */
 export type BackfillDefaults = { readonly axis: string; readonly sync: Pick<SyncConfig, 'order' | 'concurrency'> };
 
-const overlaps = {
-  skip: ScheduleOverlapPolicy.SKIP,
-  buffer_one: ScheduleOverlapPolicy.BUFFER_ONE,
-  buffer_all: ScheduleOverlapPolicy.BUFFER_ALL,
-  allow_all: ScheduleOverlapPolicy.ALLOW_ALL,
-} as const;
-
 const monthNames = [
   ...(['JANUARY', 'FEBRUARY', 'MARCH', 'APRIL', 'MAY', 'JUNE'] as const),
   ...(['JULY', 'AUGUST', 'SEPTEMBER', 'OCTOBER', 'NOVEMBER', 'DECEMBER'] as const),
@@ -142,6 +135,7 @@ const specOf = ({ cron, calendar, every, time_zone: timezone, jitter }: Schedule
 
 const definitionOf = (prefix: string, wanted: ScheduledBackfill, { axis, sync }: BackfillDefaults) => {
   const queues = taskQueuesOf(prefix);
+  const overlap = wanted.overlap_policy.toUpperCase() as Uppercase<typeof wanted.overlap_policy>;
   const input: BackfillInput = {
     queues,
     name: wanted.name,
@@ -160,7 +154,7 @@ const definitionOf = (prefix: string, wanted: ScheduledBackfill, { axis, sync }:
       taskQueue: queues.workflows,
       args: [input],
     },
-    policies: { overlap: overlaps[wanted.overlap_policy], catchupWindow: wanted.catchup_window, pauseOnFailure: false },
+    policies: { overlap, catchupWindow: wanted.catchup_window, pauseOnFailure: false },
   };
 };
 

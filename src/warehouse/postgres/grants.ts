@@ -4,16 +4,13 @@
  * that are added there stay hidden.
  */
 import { openColumns } from '../../../schemas/tables.ts';
-import { type Database, quoteName } from '../../postgres/database.ts';
+import { type Database, quoteName, runAll } from '../../postgres/database.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import { type Layout, literal, qualified, quote, tablesOf } from './layout.ts';
 
 export const createGrants = (db: Database, layout: Layout): Grants => ({
   statements: (readers) => grantsSql(layout, readers),
-  apply: (readers) =>
-    db.transaction(async ({ client }) => {
-      for (const sql of grantsSql(layout, readers)) await client.query(sql);
-    }),
+  apply: (readers) => db.transaction(runAll(grantsSql(layout, readers))),
 });
 
 const createRole = (role: string): string => {

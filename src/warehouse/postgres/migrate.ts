@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, transient } from '../../lib/errors.ts';
-import { type Database, lockName, type Transaction } from '../../postgres/database.ts';
+import { type Database, lockName, runAll, type Transaction } from '../../postgres/database.ts';
 import { isLocked } from '../../postgres/errors.ts';
 import { type FoundRelations, listChanges } from './ddl.ts';
 import type { Layout } from './layout.ts';
@@ -64,9 +64,7 @@ export const migrate = async (schema: Schema): Promise<void> => {
     changeSchema(
       schema,
       { what, forMs: mustBe?.forMs ?? 0, hint: '; callsync tries again before the next load.' },
-      async ({ client }) => {
-        for (const { sql } of changes) await client.query(sql);
-      },
+      runAll(changes.map(({ sql }) => sql)),
     ).catch((cause: unknown) => {
       if (mustBe !== undefined || !isHeldUp(cause)) throw cause;
     });

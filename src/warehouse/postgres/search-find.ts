@@ -4,7 +4,7 @@
  */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
-import { columnsOf, toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
+import { toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
 import { nameStatements } from '../reading.ts';
 import type { FoundCall, SearchHit, SearchRequest, SearchResult, SearchTerm, TranscriptSearch } from '../search.ts';
 import { hitsPerCall, marks, readMarks, readSearchText, separatedSql } from '../search.ts';
@@ -297,8 +297,8 @@ const readHits = async (
     );
   type Said = Record<'call_id' | 'content' | 'marked', string> & { utterance_index: number; side: string | null };
   const said = await tx.query<Said>(findSql(layout).hits, [
-    ...columnsOf(sides, 'id', 'side'),
-    ...[query.language, query.any, query.counted, query.stopWords, query.prefixes, sides.map(({ after }) => after)],
+    ...[sides.map(({ id }) => id), sides.map(({ side }) => side), query.language, query.any],
+    ...[query.counted, query.stopWords, query.prefixes, sides.map(({ after }) => after)],
   ]);
   const hits = new Map<string, SearchHit[]>();
   for (const { call_id, utterance_index, side, content, marked } of said) {

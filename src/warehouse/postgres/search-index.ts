@@ -8,7 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import type { Queryable } from '../../postgres/database.ts';
+import { type Queryable, runAll } from '../../postgres/database.ts';
 import { nameStatements } from '../reading.ts';
 import { type SearchIndexStatus, separatedSql } from '../search.ts';
 import { type Layout, qualified, quote } from './layout.ts';
@@ -234,12 +234,7 @@ REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${refre
 /** Calls that wait for a document, as the caller sees them. */
 export const countWaiting = (db: Queryable, layout: Layout): Promise<number> => db.value(indexSql(layout).pending);
 
-interface State {
-  readonly isThere: boolean;
-  readonly isKept: boolean;
-  readonly isValid: boolean | null;
-  readonly bytes: number | null;
-}
+type State = { readonly isThere: boolean; isKept: boolean; isValid: boolean | null; bytes: number | null };
 
 const readState = ({ db, layout }: Schema) => db.row<State>(indexSql(layout).state);
 
@@ -272,11 +267,6 @@ const rowsPerStep = 100;
 /** Repeated while others hold its locks, so that loads do not queue behind it. */
 const whenUnlocked = { what: 'the search index', forMs: 60_000, hint: ' and run the command again.' };
 
-const runWhenUnlocked = (schema: Schema, statements: readonly string[]): Promise<void> =>
-  changeSchema(schema, whenUnlocked, async (tx) => {
-    for (const sql of statements) await tx.query(sql);
-  });
-
 export const createIndex = async (schema: Schema, onProgress: (indexedCalls: number) => void = () => undefined) => {
   const { db, layout } = schema;
   const sql = indexSql(layout);
@@ -285,7 +275,7 @@ export const createIndex = async (schema: Schema, onProgress: (indexedCalls: num
   // Rows are outdated if they have another definition, or if a trigger was disabled for a while.
   if (!state.isKept) {
     const unaccentSchema = await ensureUnaccent(schema);
-    await runWhenUnlocked(schema, [...sql.drop, ...indexSql(layout, unaccentSchema).create]);
+    await changeSchema(schema, whenUnlocked, runAll([...sql.drop, ...indexSql(layout, unaccentSchema).create]));
   } else if (state.isValid === false) await db.query(sql.dropGin);
   let indexed = 0;
   for (let after: string | null = ''; after !== null; ) {
@@ -303,7 +293,8 @@ export const createIndex = async (schema: Schema, onProgress: (indexedCalls: num
   await db.query(`VACUUM (ANALYZE) ${names(layout).table}`);
 };
 
-export const dropIndex = (schema: Schema): Promise<void> => runWhenUnlocked(schema, indexSql(schema.layout).drop);
+export const dropIndex = (schema: Schema): Promise<void> =>
+  changeSchema(schema, whenUnlocked, runAll(indexSql(schema.layout).drop));
 
 /** The schema of the extension, which is created where it is missing. */
 const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {

@@ -1,6 +1,6 @@
 /** Views in a schema of their own: created, and replaced only where their definition has changed. */
 import { CallsyncError } from '../../lib/errors.ts';
-import type { Database } from '../../postgres/database.ts';
+import { type Database, runAll } from '../../postgres/database.ts';
 import type { View } from '../warehouse.ts';
 import { literal, quote } from './layout.ts';
 import { changeSchema } from './migrate.ts';
@@ -18,9 +18,7 @@ export const ensureViews = async (db: Database, schema: string, views: readonly 
   if (changed.length === 0) return [];
   const marts = { what: 'the marts', forMs: 0, hint: '; callsync tries again at the next start.' };
   const apply = (statements: readonly string[]): Promise<void> =>
-    changeSchema({ db, layout: { schema } }, marts, async ({ client }) => {
-      for (const statement of statements) await client.query(statement);
-    });
+    changeSchema({ db, layout: { schema } }, marts, runAll(statements));
   const create = viewStatements(schema, changed);
   try {
     await apply(create);

@@ -1,6 +1,6 @@
 /** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
 import type { ConnectionUrl, Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { columnsOf, openDatabase } from '../../postgres/database.ts';
+import { openDatabase, runAll } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading, nameStatements } from '../reading.ts';
@@ -79,10 +79,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     },
     expireLogs: createLogExpiry(
       (name) => qualified(layout, name),
-      (statements) =>
-        slow.transaction(async (tx) => {
-          for (const sql of statements) await tx.query(sql);
-        }),
+      (statements) => slow.transaction(runAll(statements)),
     ),
     heartbeatMs: 15_000,
     recordState: async (row) => void (await db.query(stateSql(layout), stateValues(row))),
@@ -147,7 +144,9 @@ const removalSql = (layout: Layout) => {
 /** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
 const removeCalls = async (tx: Queryable, layout: Layout, guards: readonly CallGuard[], keepsChanges = false) => {
   const { claim, surplus } = removalSql(layout);
-  const ids = await tx.column<string>(claim, columnsOf(guards, 'callId', 'epoch', 'revision'));
+  const epochs = guards.map(({ epoch }) => epoch);
+  const revisions = guards.map(({ revision }) => revision);
+  const ids = await tx.column<string>(claim, [guards.map(({ callId }) => callId), epochs, revisions]);
   for (const sql of keepsChanges ? surplus.slice(0, -1) : surplus) await tx.query(sql, [ids]);
 };
 
