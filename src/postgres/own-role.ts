@@ -19,9 +19,19 @@ export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
   return url.href;
 };
 
-/** Whether a statement failed because the role, its password or a right of it is missing: `grantOwnRole` may help. */
-export const isRoleMissing = (error: unknown): boolean =>
-  error instanceof CallsyncError && ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'].includes(error.code);
+const missing = ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'];
+
+/**
+ * Does the work. If the role, its password or a right of it is missing, makes it and does the work again: a table may be
+ * new, for instance, or the owner's password may have changed.
+ * @param make by `grantOwnRole`; undefined where somebody else made the role.
+ */
+export const underOwnRole = <T>(work: () => Promise<T>, make: (() => Promise<void>) | undefined): Promise<T> =>
+  work().catch(async (error: unknown) => {
+    if (make === undefined || !(error instanceof CallsyncError && missing.includes(error.code))) throw error;
+    await make();
+    return await work();
+  });
 
 /** The comment of roles that callsync made. */
 const mark = 'made by callsync';

@@ -21,12 +21,12 @@ export interface CoveredBand {
 /** Older changes say little about today's service. */
 const memoryMonths = 12;
 
-type Found = { readonly processedField: string; readonly context?: LateContext | undefined };
+type LateRules = { readonly processedField: string; readonly context?: LateContext | undefined };
 
 /** Adds the calls that changed to the distribution, inside the transaction that folded them. */
 export const recordLateChanges = async (
   tx: Transaction,
-  input: Found & { readonly changed: readonly LedgerRow[]; readonly replaced: readonly LedgerRow[] },
+  input: LateRules & { readonly changed: readonly LedgerRow[]; readonly replaced: readonly LedgerRow[] },
 ): Promise<void> => {
   const after = new Map(input.changed.map((row) => [row.callId, row]));
   const found = input.replaced.flatMap((before) => {
@@ -128,22 +128,22 @@ const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimes
  * A new end of processing or a webhook gives the time of the change. For a poll, the middle since the last
  * observation counts, unless the span is too long.
  */
-const lateChangesOf = (before: LedgerRow, after: LedgerRow, found: Found) => {
+const lateChangesOf = (before: LedgerRow, after: LedgerRow, rules: LateRules) => {
   if (before.tombstone || after.tombstone) return [];
   const changed = Object.keys(after.versions).filter((name) => {
     if (!Object.hasOwn(before.versions, name) || before.versions[name]?.[2] === after.versions[name]?.[2]) return false;
     return !isDeepStrictEqual(before.document?.[name], after.document?.[name]);
   });
-  const at = changed.length === 0 ? undefined : changeTime(before, after, { changed, ...found });
+  const at = changed.length === 0 ? undefined : changeTime(before, after, { changed, ...rules });
   if (at === undefined) return [];
-  const processed = timeOf(before, found.processedField);
+  const processed = timeOf(before, rules.processedField);
   const timestamp = timeOf(before, 'timestamp') ?? timeOf(after, 'timestamp');
   return Object.entries({ processed, timestamp }).flatMap(([basis, start]) =>
     start === undefined ? [] : [{ basis, bucket: bucketOf(Math.max(0, at - start)) }],
   );
 };
 
-type Change = Found & { readonly changed: readonly string[] };
+type Change = LateRules & { readonly changed: readonly string[] };
 
 const changeTime = (before: LedgerRow, after: LedgerRow, { changed, processedField, context }: Change) => {
   const [processed, reprocessed] = [timeOf(before, processedField), timeOf(after, processedField)];

@@ -93,11 +93,7 @@ export const foldIntoLedger = async (
   },
 ) => {
   const byCall = new Map<string, PreparedObservation[]>();
-  for (const observation of observations) {
-    const list = byCall.get(observation.callId);
-    if (list === undefined) byCall.set(observation.callId, [observation]);
-    else list.push(observation);
-  }
+  for (const one of observations) byCall.set(one.callId, [...(byCall.get(one.callId) ?? []), one]);
   const before = await lockRows(tx, [...byCall.keys()]);
   const rows = new Map(before);
   for (const [id, row] of before) if (row.revision === 0 && rules.tombstoned.has(id)) rows.set(id, foldErasure(row));

@@ -1,6 +1,6 @@
 /** The timeline: actions of operators, and events that the store noticed. */
 import { type ConnectionUrl, openDatabase, type Queryable, raw } from '../../postgres/database.ts';
-import { grantOwnRole, isRoleMissing, ownRoleUrl } from '../../postgres/own-role.ts';
+import { grantOwnRole, ownRoleUrl, underOwnRole } from '../../postgres/own-role.ts';
 
 interface TimelineEvent {
   /** Milliseconds since the epoch. */
@@ -59,7 +59,7 @@ export const openRecorder = (options: {
   const table = `${schema}.events`;
   const ownUrl = options.url === undefined ? ownRoleUrl(options.owner(), 'recorder') : undefined;
   const database = openDatabase({ ...common, url: ownUrl ?? (options.url as ConnectionUrl), max: 2 });
-  const makeRole = (roleUrl: string): Promise<void> =>
+  const makeRole = (roleUrl: string) => (): Promise<void> =>
     grantOwnRole({ ...common, url: options.owner() }, roleUrl, async (tx, role) => {
       await tx.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
       await tx.query(`GRANT INSERT (kind, what, actor) ON ${table} TO ${role}`);
@@ -67,11 +67,7 @@ export const openRecorder = (options: {
   return {
     /** @throws CallsyncError DATABASE_… */
     record: (event: Parameters<typeof recordEvent>[1]) =>
-      recordEvent(database, event, table).catch(async (error: unknown) => {
-        if (ownUrl === undefined || !isRoleMissing(error)) throw error;
-        await makeRole(ownUrl);
-        await recordEvent(database, event, table);
-      }),
-    close: () => database.close(),
+      underOwnRole(() => recordEvent(database, event, table), ownUrl === undefined ? undefined : makeRole(ownUrl)),
+    close: database.close,
   };
 };

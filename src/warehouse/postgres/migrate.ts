@@ -46,8 +46,6 @@ export const changeSchema = async <T>(
   }
 };
 
-const isHeldUp = (cause: unknown): boolean => cause instanceof CallsyncError && cause.code === 'DATABASE_LOCKED';
-
 /**
  * Resolves when loads can run. Indexes, comments and a changed view that somebody's open transaction holds up wait for the next
  * start. @throws CallsyncError DATABASE_…; DATABASE_LOCKED when a table or column cannot be added
@@ -66,7 +64,7 @@ export const migrate = async (schema: Schema): Promise<void> => {
       { what, forMs: mustBe?.forMs ?? 0, hint: '; callsync tries again before the next load.' },
       runAll(changes.map(({ sql }) => sql)),
     ).catch((cause: unknown) => {
-      if (mustBe !== undefined || !isHeldUp(cause)) throw cause;
+      if (mustBe !== undefined || !(cause instanceof CallsyncError && cause.code === 'DATABASE_LOCKED')) throw cause;
     });
   const changes = await pending();
   if (changes.some(({ name }) => name === 'table calls')) await apply(changes, 'the tables', undefined);

@@ -7,7 +7,7 @@ import { CallsyncError, terminal } from '../../lib/errors.ts';
 import type { ConnectionUrl, Database, Queryable } from '../../postgres/database.ts';
 import { connectTo, failureOf, openDatabase } from '../../postgres/database.ts';
 import { isUnanswered, postgresError } from '../../postgres/errors.ts';
-import { grantOwnRole, isRoleMissing, ownRoleUrl } from '../../postgres/own-role.ts';
+import { grantOwnRole, ownRoleUrl, underOwnRole } from '../../postgres/own-role.ts';
 import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
 
@@ -55,15 +55,8 @@ export const openReader = (options: ReaderOptions): Reader => {
       made = { at: now, done: makeReader(options, ownUrl).catch(tellNoReader('DATABASE_PERMISSION')) };
     return made.done;
   };
-  const attempt = <T>(work: () => Promise<T>): Promise<T> => {
-    const again = async (error: unknown): Promise<T> => {
-      if (options.readerUrl !== undefined || !isRoleMissing(error)) throw error;
-      // The role, its password or a right is missing: new tables, for instance, or a password of the owner that changed.
-      await make();
-      return await work();
-    };
-    return work().catch(again).catch(tellNoReader('DATABASE_CREDENTIALS'));
-  };
+  const attempt = <T>(work: () => Promise<T>): Promise<T> =>
+    underOwnRole(work, options.readerUrl === undefined ? make : undefined).catch(tellNoReader('DATABASE_CREDENTIALS'));
   return {
     async ask(sql, signal) {
       if (!reads.test(sql))
