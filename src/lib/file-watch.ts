@@ -5,9 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 /** Content by path; undefined = not readable. */
 export type FileContents = ReadonlyMap<string, Buffer | undefined>;
 
-export interface FileWatch {
-  close(): void;
-}
+export type FileWatch = { close(): void };
 
 /** Contents of files by path; undefined for an unreadable file. Never throws. */
 export const readFiles = (paths: readonly string[]) => new Map(paths.map((path) => [path, readOrUndefined(path)]));

@@ -9,8 +9,11 @@ export interface WarehouseKind<C> {
   readonly config: ZodType<C>;
   /** Nothing connects, and no library of a vendor is loaded, before the first call of a method. */
   create(given: GivenWarehouse<C>): Warehouse;
-  /** One sentence on the rights of the credentials; leaves nothing behind. @throws CallsyncError */
-  checkAccess(given: CheckedWarehouse<C>): Promise<string>;
+  /**
+   * One sentence on the rights of the credentials; leaves nothing behind. `storeUrl` rejects where there is no store.
+   * @throws CallsyncError
+   */
+  checkAccess(given: Pick<GivenWarehouse<C>, 'name' | 'config'> & { storeUrl: () => Promise<Url> }): Promise<string>;
   place(config: C): Place;
   /** Questions of `callsync init`; `key` is the setting that the answer is written to. */
   readonly questions: readonly { readonly key: string; readonly message: string; readonly required: boolean }[];
@@ -31,11 +34,6 @@ interface GivenWarehouse<C> {
 
 /** A function reads it anew at each connection. */
 type Url = string | (() => string);
-
-interface CheckedWarehouse<C> extends Pick<GivenWarehouse<C>, 'name' | 'config'> {
-  /** Rejects where there is no store. */
-  readonly storeUrl: () => Promise<Url>;
-}
 
 /** Places of tables and views, and the dialect of marts. */
 export interface Place {

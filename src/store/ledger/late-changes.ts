@@ -11,12 +11,8 @@ import { keepMeta } from '../meta.ts';
 /** Start of the age of a change: the end of processing, or the call's own time. */
 type LateBasis = 'processed' | 'timestamp';
 
-export interface CoveredBand {
-  readonly band: number;
-  readonly kind: 'all' | 'sample';
-  /** Changes made before this instant have been looked for. */
-  readonly coveredAt: number;
-}
+/** Changes made before `coveredAt` have been looked for. */
+export type CoveredBand = { readonly band: number; readonly kind: 'all' | 'sample'; readonly coveredAt: number };
 
 /** Older changes say little about today's service. */
 const memoryMonths = 12;
@@ -112,13 +108,12 @@ export const bucketEdges = (bucket: number): { readonly from: number; readonly t
   to: endOf(bucket),
 });
 
-/** Facts about a reading that found changes. */
-export interface LateContext {
-  /** Changes found count this often: 1 / the share of windows that are read like this one. */
-  readonly weight: number;
-  /** Time of the last look at the same calls; null = too long ago to tell the time of a change. */
-  readonly since: number | null;
-}
+/**
+ * Facts about a reading that found changes.
+ * `weight` = changes found count this often: 1 / the share of windows that are read like this one.
+ * `since` = time of the last look at the same calls; null = too long ago to tell the time of a change.
+ */
+export type LateContext = { readonly weight: number; readonly since: number | null };
 
 const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimestamp(row.document?.[field]);
 

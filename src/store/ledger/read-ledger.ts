@@ -55,18 +55,10 @@ export const revisionsDigest = (db: Queryable, column: LedgerAxis, range: { from
        string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') FROM ledger WHERE ${inWindow(column, range)}`;
 
 /** Guard that a warehouse is known to have, and whether a newer one is pending. */
-interface AppliedGuard {
-  readonly pending: boolean;
-  readonly epoch: number;
-  readonly revision: number;
-  readonly flattenVersion: number;
-}
+type AppliedGuard = Readonly<Record<'epoch' | 'revision' | 'flattenVersion', number>> & { readonly pending: boolean };
 
-export interface ExpectedCall {
-  readonly row: LedgerRow;
-  /** Undefined when the warehouse was never to have the call. */
-  readonly applied: AppliedGuard | undefined;
-}
+/** `applied` = undefined when the warehouse was never to have the call. */
+export type ExpectedCall = { readonly row: LedgerRow; readonly applied: AppliedGuard | undefined };
 
 /** Deflated bytes of documents that one batch may hold: about 50 MB of JSON. */
 const batchBytes = 8 * 1024 * 1024;

@@ -7,22 +7,15 @@ import { readRows } from '../ledger/ledger.ts';
 import { withinBytes } from '../ledger/read-ledger.ts';
 import { concernedWarehouses } from './warehouses.ts';
 
-interface PendingCall {
-  readonly row: LedgerRow;
-  readonly partitions: readonly (string | null)[];
-  /** Number of the request to write the rows again, equal guards too. */
-  readonly rewrite: number | null;
-}
+/** `rewrite` = number of the request to write the rows again, equal guards too. */
+type PendingCall = { readonly row: LedgerRow; readonly partitions: readonly (string | null)[]; rewrite: number | null };
 
 /** Progress of one drain: calls before `front`, and those between `last` and `tail`, are still unread. */
 export type QueueCursor = { readonly front: Place; readonly last: Place; readonly tail: Place | undefined };
 type Place = readonly [position: number, callId: string];
 
-interface PendingBatch {
-  readonly calls: readonly PendingCall[];
-  /** To be handed to the next read of the same drain; undefined when the next has to begin at the front. */
-  readonly cursor: QueueCursor | undefined;
-}
+/** `cursor` = for the next read of the same drain; undefined when the next has to begin at the front. */
+type PendingBatch = { readonly calls: readonly PendingCall[]; readonly cursor: QueueCursor | undefined };
 
 interface PendingRules {
   /** Most calls of a batch. */
@@ -148,12 +141,8 @@ const placeOf = ({ position, id }: QueuedCall): Place => [position, id];
 const beforeAll: Place = [-1, ''];
 const afterAll: Place = [Number.MAX_SAFE_INTEGER, ''];
 
-interface QueueRange {
-  readonly after?: Place | undefined;
-  readonly before?: Place | undefined;
-  /** From the end of the queue. */
-  readonly backwards?: boolean;
-}
+/** `backwards` = from the end of the queue. */
+type QueueRange = { readonly after?: Place; readonly before?: Place; readonly backwards?: boolean };
 
 /**
  * Part of the queue. Excludes calls of running loads. Excludes rows that only a worker of a higher flatten version

@@ -46,20 +46,18 @@ export const forgetWarehouses = (db: Queryable): Promise<unknown> =>
 export const isConfiguredSomewhere = (db: Queryable, name: string): Promise<boolean> =>
   db.has`SELECT 1 FROM warehouses WHERE name = ${name} AND ${present}`;
 
-interface WalkRequest {
-  readonly warehouse: string;
-  /** Also mark calls that were applied at or after this time (microseconds): the warehouse has lost them. */
-  readonly since?: number;
-  /** Have every call written again, equal guards too. */
-  readonly rewrite?: boolean;
-}
+type WalkRequest = { readonly warehouse: string; readonly since?: number; readonly rewrite?: boolean };
 
 /** Calls that one batch looks at. */
 const batchCalls = 400;
 export const waitingMs = 50;
 const underWay = sql`walk_after IS NOT NULL`;
 
-/** Requests a walk. A running walk starts again and keeps its earlier requests. */
+/**
+ * Requests a walk. A running walk starts again and keeps its earlier requests.
+ * @param request.since also mark calls that were applied at or after this time (microseconds): the warehouse has lost them
+ * @param request.rewrite have every call written again, equal guards too
+ */
 export const requestWalk = (db: Queryable, request: WalkRequest): Promise<unknown> =>
   db.query`UPDATE warehouses SET walk_after = '', walk_requested_at = now(), walk_xid = pg_current_xact_id(),
             walk_since = least(walk_since, ${toTimestamp(request.since ?? null)}),

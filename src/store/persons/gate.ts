@@ -50,12 +50,8 @@ interface GateRules {
 
 type Keys = Pick<Store, 'erasures' | 'index' | 'keyOf'>;
 
-/** An observation, and its form after the rules. */
-interface Cleaned {
-  readonly observation: Observation;
-  /** Undefined where it is nested too deeply. */
-  readonly clean: Observation | undefined;
-}
+/** An observation, and its form after the rules; undefined where it is nested too deeply. */
+type Cleaned = { readonly observation: Observation; readonly clean: Observation | undefined };
 
 interface Arriving {
   readonly cleaned: readonly Cleaned[];

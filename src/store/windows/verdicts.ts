@@ -52,13 +52,11 @@ const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>):
 export const digestOfRow = (keys: ProofKeys, warehouse: string, row: Row): string | undefined =>
   digestVerdict(keys, { warehouse, ...row } as never);
 
-/** How often proof of a warehouse's days was withdrawn, and when it was last to be sent all calls. */
-interface Withdrawals {
-  readonly count: number;
-  readonly walk: string | null;
-  /** Days of the latest withdrawals, oldest first. */
-  readonly days: readonly Range[];
-}
+/**
+ * How often proof of a warehouse's days was withdrawn, when it was last to be sent all calls, and the days of the latest
+ * withdrawals, oldest first.
+ */
+type Withdrawals = { readonly count: number; readonly walk: string | null; readonly days: readonly Range[] };
 
 const withdrawnKey = (warehouse: string): string => `withdrawn:${warehouse}`;
 const mostWithdrawn = 100;
@@ -310,11 +308,7 @@ export const provenRanges = (verdicts: readonly Judged[], level: ProofLevel = {}
   return proven;
 };
 
-interface RangeOfWarehouses {
-  readonly axis: string;
-  readonly range: Range;
-  readonly warehouses: readonly string[];
-}
+type RangeOfWarehouses = { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] };
 
 /** Parts of a range without a good verdict at a level, per warehouse, in the present ledger. */
 export const findUnproven = async (

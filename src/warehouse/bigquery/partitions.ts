@@ -11,11 +11,8 @@ const maxRanges = 100;
 /** UTC date (`YYYY-MM-DD`) of an instant in microseconds; null for no timestamp. */
 export const partitionOf = (micros: number | null): string | null => (micros === null ? null : dateOf(micros / 1000));
 
-interface DayRange {
-  /** First day, inclusive, and last day, exclusive. */
-  readonly from: string;
-  readonly to: string;
-}
+/** First day, inclusive, and last day, exclusive. */
+type DayRange = { readonly from: string; readonly to: string };
 
 /**
  * Sorted, disjoint ranges that cover the dates. Beyond `limit` ranges, the narrowest gaps are closed. The predicate

@@ -86,10 +86,7 @@ const nextCommitAt = (spent: readonly SpentCommits[], limits: QuotaLimits, now: 
 };
 
 /** Where the commits of the last 24 hours are kept, oldest first: shared by all processes that load the warehouse. */
-interface QuotaMemory {
-  read(): Promise<readonly SpentCommits[]>;
-  write(spent: readonly SpentCommits[]): Promise<void>;
-}
+type QuotaMemory = { read(): Promise<readonly SpentCommits[]>; write(spent: readonly SpentCommits[]): Promise<void> };
 
 export type Quota = ReturnType<typeof createQuota>;
 

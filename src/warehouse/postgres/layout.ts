@@ -6,12 +6,7 @@ import type { PostgresWarehouseConfig } from './config.ts';
 
 export type Layout = Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
 
-export interface PhysicalColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly required: boolean;
-  readonly description: string;
-}
+export type PhysicalColumn = Readonly<Record<'name' | 'type' | 'description', string>> & { readonly required: boolean };
 
 export const quote = (name: string): string => `"${name}"`;
 /** A table or view of the warehouse's schema, quoted for SQL. */
