@@ -22,7 +22,7 @@ export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
 const missing = ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'];
 
 /**
- * Does the work. If the role, its password or a right of it is missing, makes it and does the work again: a table may be
+ * Does the work. If the role, its password or a right of it is missing, makes it and does the work again. A table may be
  * new, for instance, or the owner's password may have changed.
  * @param make by `grantOwnRole`; undefined where somebody else made the role.
  */

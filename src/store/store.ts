@@ -9,7 +9,6 @@ import type { ConnectionUrl, Database, Queryable, Sql } from '../postgres/databa
 import { lockName, openDatabase, raw, unnest } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
-import type { ProofKeys } from './windows/chain.ts';
 
 export interface Store extends Database {
   readonly url: ConnectionUrl;
@@ -36,6 +35,17 @@ export interface Erasures {
 
 /** Where the keys of the proof chain are, and the file outside the store that holds its heads. */
 export type Proof = { readonly keys: ProofKeys; readonly headsFile: string };
+
+export interface ProofKeys {
+  /** Id of the key that signs new entries. */
+  readonly currentId: string;
+  /** HMAC-SHA-256 (hex) of a text; undefined for the id of a key that is not configured. */
+  sign(keyId: string, text: string): string | undefined;
+  /** Ed25519 signature (hex) of a text, which anyone with the public key can check; undefined as for `sign`. */
+  signOpenly(keyId: string, text: string): string | undefined;
+  /** The public key of `signOpenly` under the current key, as PEM. */
+  readonly publicKey: string;
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 

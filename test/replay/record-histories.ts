@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import proto from '@temporalio/proto';
 import { expect, onTestFinished, test } from 'vitest';
 import { openErasure } from '../../src/store/persons/receipts.ts';
-import { nonePurged } from '../../src/store/persons/texts.ts';
+import { sumPurged } from '../../src/store/persons/texts.ts';
 import { recordWindow } from '../../src/store/windows/windows.ts';
 import { startErase, startLoadWarehouse, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
@@ -60,7 +60,7 @@ test('records a history of every workflow', async () => {
   await (await startLoadWarehouse(site.client, site.prefix, { warehouse: 'postgres', origin: 'rebuild' })).result();
   await save('load-warehouse', messages.loadWarehouseId(site.prefix, 'postgres'));
 
-  const draft = { known: 0, erased: 0, purged: nonePurged };
+  const draft = { known: 0, erased: 0, purged: sumPurged() };
   const requestId = await openErasure(site.store, { draft, callIds: [], subjects: [] });
   await (await startErase(site.client, site.prefix, requestId)).result();
   await save('erase', messages.eraseId(site.prefix, requestId));

@@ -11,7 +11,7 @@ import { awaitFolds, findHeldCalls, findKnown, listFreeCalls } from '../../store
 import { addErased } from '../../store/persons/keys.ts';
 import * as receipts from '../../store/persons/receipts.ts';
 import type { Purged } from '../../store/persons/texts.ts';
-import { countTexts, listTextSubjects, nonePurged, purgeNamingBodies, purgeTexts } from '../../store/persons/texts.ts';
+import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged } from '../../store/persons/texts.ts';
 import type { Store } from '../../store/store.ts';
 import { type IngestDeps, namesOf, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
@@ -79,7 +79,7 @@ export const beginErasure = async (deps: IngestDeps, meant: PurgeScope, { suppre
     known: stored,
     erasedBefore: tombstones,
     erased: 0,
-    purged: nonePurged,
+    purged: sumPurged(),
   };
   const subjects = meant.request.kind === 'call' ? [] : store.index.hashesOf(meant.subjects);
   const requestId = await receipts.openErasure(store, { draft, callIds, subjects });

@@ -1,8 +1,7 @@
 /** How late calls change: observed delays, and the progress of rereads. Times in microseconds. */
 
 import { isDeepStrictEqual } from 'node:util';
-import { sourceRank } from '../../../schemas/observation.ts';
-import type { RereadTotals } from '../../../schemas/orchestration.ts';
+
 import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
@@ -59,8 +58,10 @@ export const readCoveredBands = async (db: Queryable, axis: string): Promise<Cov
 export const trackRereads = (db: Queryable, axis: string, now: number): Promise<number> =>
   keepMeta(db, `rereads_since:${axis}`, now);
 
+type RunFigure = 'plannedAt' | 'horizon' | 'listed' | 'changed' | 'fetched' | 'requests';
+
 /** `horizon` = microseconds of age. */
-type RereadRun = RereadTotals & { readonly axis: string; readonly plannedAt: number; readonly horizon: number };
+type RereadRun = Readonly<Record<RunFigure, number>> & { readonly axis: string };
 
 /** Records that a plan is carried out: its bands are covered up to the time of the plan, never back. */
 export const finishRereadRun = async (
@@ -115,6 +116,9 @@ export const bucketEdges = (bucket: number): { readonly from: number; readonly t
  */
 export type LateContext = { readonly weight: number; readonly since: number | null };
 
+const pollRank = 2;
+const webhookRank = 1;
+
 const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimestamp(row.document?.[field]);
 
 /**
@@ -146,8 +150,8 @@ const changeTime = (before: LedgerRow, after: LedgerRow, { changed, processedFie
   const [observedAt, rank] = changed
     .map((name) => after.versions[name] ?? ([0, 0, ''] as const))
     .reduce((a, b) => (b[0] > a[0] ? b : a));
-  if (rank === sourceRank.webhook) return observedAt;
-  if (rank !== sourceRank.poll || context?.since === null) return undefined;
+  if (rank === webhookRank) return observedAt;
+  if (rank !== pollRank || context?.since === null) return undefined;
   const earlier = Math.max(before.lastSeenAt ?? 0, context?.since ?? 0);
   const middle = (earlier + observedAt) / 2;
   if (context !== undefined) return middle;

@@ -101,7 +101,7 @@ export const findNamingCalls = async (
  * transaction, and no hold can be added during it. The transaction may run again, and repeats after a deadlock. After a
  * crash between log and store, the next ledger check replays the log (`check-ledger.ts`). `purgeTexts` handles texts
  * that name the calls.
- * @param note writes in the transaction of each page what was taken, and how many calls became tombstones just now.
+ * @param note writes the counts in the transaction of each page; `calls` = calls that became tombstones just now.
  * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const eraseCalls = async (

@@ -20,8 +20,8 @@ import { isHeldSql, type Store } from '../store.ts';
 const foldLock = 7_202_611_211;
 
 /**
- * Whether there are keys: of erased calls and persons, of persons who object to later calls, of legal holds, and of their
- * subjects of later calls. Most stores have none, and folds then skip the comparison.
+ * Whether there are keys of erased calls and persons, of persons who object to later calls, of legal holds, and of holds
+ * on later calls. Most stores have none, and folds then skip the comparison.
  */
 type NotedKeys = Readonly<Record<'erased' | 'objects' | 'held' | 'holdsLater', boolean>>;
 

@@ -3,14 +3,14 @@
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
-import { addTotals } from '../../../schemas/orchestration.ts';
+
 import { lockName, type Queryable, type Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
-import type { Store } from '../store.ts';
-import { type ChainCheck, checkChain, type ProofKeys, readChainHeads, recordChainHead } from '../windows/chain.ts';
-import type { Purged } from './texts.ts';
+import type { ProofKeys, Store } from '../store.ts';
+import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '../windows/chain.ts';
+import { type Purged, sumPurged } from './texts.ts';
 
 /** The place of a receipt in the chain. */
 export type ReceiptProof = Omit<LoggedReceipt, 'receipt'>;
@@ -135,7 +135,7 @@ export const notePurged =
   (requestId: string) =>
   (tx: Transaction, purged: Partial<Purged>, erased = 0): Promise<void> =>
     changeErasure<{ readonly erased: number; readonly purged: Purged }>(tx, requestId, ({ draft }) => ({
-      draft: { ...draft, erased: draft.erased + erased, purged: addTotals(draft.purged, purged as Purged) },
+      draft: { ...draft, erased: draft.erased + erased, purged: sumPurged(draft.purged, purged) },
     }));
 
 /** Ends an erasure whose receipt is signed. */

@@ -11,7 +11,11 @@ import { findKnown, readNoted } from './gate.ts';
 /** How many were taken. `inbox` = deliveries whose body or call id went. */
 export type Purged = Readonly<Record<'inbox' | 'quarantine' | 'rereads' | 'frames', number>>;
 
-export const nonePurged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames: 0 };
+/** Sums of several steps; an absent count is 0. */
+export const sumPurged = (...parts: readonly Partial<Purged>[]): Purged => {
+  const sum = (name: keyof Purged): number => parts.reduce((total, part) => total + (part[name] ?? 0), 0);
+  return { inbox: sum('inbox'), quarantine: sum('quarantine'), rereads: sum('rereads'), frames: sum('frames') };
+};
 
 /** Writes how many were taken, in the transaction that takes them. */
 export type NotePurged = (tx: Transaction, purged: Partial<Purged>) => Promise<unknown>;

@@ -8,6 +8,7 @@ import { dirname } from 'node:path';
 import { terminal, transient } from '../../lib/errors.ts';
 import { passable, replaceFile } from '../../lib/new-folder.ts';
 import { type Database, lockName, type Transaction, withLock } from '../../postgres/database.ts';
+import type { ProofKeys } from '../store.ts';
 
 /** Bytes before the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
 const derPrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -24,7 +25,7 @@ const shortest = 16;
  * @param secrets the current key first, then former ones, which only verify; at least 16 bytes each.
  * @throws CallsyncError PROOF_KEY for a key that is too short to protect anything.
  */
-export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]) => {
+export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): ProofKeys => {
   for (const secret of [current, ...former]) {
     if (secret.length >= shortest) continue;
     throw terminal('PROOF_KEY', `A key of the proof chain has fewer than ${shortest} bytes.`, {
@@ -37,18 +38,12 @@ export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]) =
     return secret && signed(secret, text).toString('hex');
   };
   return {
-    /** Id of the key that signs new entries. */
     currentId: keyIdOf(current),
-    /** HMAC-SHA-256 (hex) of a text; undefined for the id of a key that is not configured. */
     sign: by((secret, text) => createHmac('sha256', secret).update(text).digest()),
-    /** Ed25519 signature (hex) of a text, which anyone with the public key can check; undefined as for `sign`. */
     signOpenly: by((secret, text) => sign(null, Buffer.from(text), openKeyOf(secret))),
-    /** The public key of `signOpenly` under the current key, as PEM. */
     publicKey: createPublicKey(openKeyOf(current)).export({ format: 'pem', type: 'spki' }).toString(),
   };
 };
-
-export type ProofKeys = ReturnType<typeof createProofKeys>;
 
 /** The first 16 hex digits of the key's SHA-256: tells keys apart and gives none away. */
 const keyIdOf = (secret: Buffer): string => createHash('sha256').update(secret).digest('hex').slice(0, 16);

@@ -11,9 +11,8 @@ import { dayMicros } from '../../lib/timestamps.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { list, raw, repeatTransaction, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 import { readMeta, writeMeta } from '../meta.ts';
-import type { Store } from '../store.ts';
-import type { ChainCheck, ChainEntry, ProofKeys } from './chain.ts';
-import { checkChain, lockChain, readChainHeads, recordChainHead } from './chain.ts';
+import type { ProofKeys, Store } from '../store.ts';
+import { type ChainCheck, type ChainEntry, checkChain, lockChain, readChainHeads, recordChainHead } from './chain.ts';
 import { firstReadInstant } from './windows.ts';
 
 type VerdictCount = 'missing' | 'different' | 'healed' | 'deleted' | 'unexpected' | 'excluded';
@@ -53,7 +52,7 @@ export const digestOfRow = (keys: ProofKeys, warehouse: string, row: Row): strin
   digestVerdict(keys, { warehouse, ...row } as never);
 
 /**
- * How often proof of a warehouse's days was withdrawn, when it was last to be sent all calls, and the days of the latest
+ * How often proof of a warehouse's days was withdrawn, and when it was last to be sent all calls. `days` has the latest
  * withdrawals, oldest first.
  */
 type Withdrawals = { readonly count: number; readonly walk: string | null; readonly days: readonly Range[] };

@@ -32,7 +32,7 @@ export const retry = async <T>(pause: Pause, work: (attempt: number) => Promise<
   }
 };
 
-/** For `.catch`: undefined where the fault means this; other faults as `failTo`. */
+/** For `.catch`: undefined where the fault means this. Other faults as `failTo`. */
 export const unless =
   (meaning: Meaning, what: string) =>
   (cause: unknown): undefined =>

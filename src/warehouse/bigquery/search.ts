@@ -92,8 +92,8 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
 };
 
 /**
- * The local BigQuery lacks the function, and names it as it names a missing table. It has neither statements for search
- * indexes nor the view that lists them.
+ * The local BigQuery lacks the function, and names it as it names a missing table. Statements for search indexes, and the
+ * view that lists them, are missing too.
  */
 const explain =
   (isLocal: boolean, lacking: RegExp) =>
