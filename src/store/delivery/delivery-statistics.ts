@@ -23,6 +23,8 @@ export interface WebhookQuality {
   readonly lagP95: number | null;
 }
 
+type Measured = Pick<WebhookQuality, 'expected' | 'lost' | 'lagP50' | 'lagP95'>;
+
 const inRange = ({ from, to }: { readonly from: number; readonly to: number }): Sql =>
   sql`call_timestamp >= ${toTimestamp(from)} AND call_timestamp < ${toTimestamp(to)} AND revision > 0 AND NOT tombstone`;
 
@@ -47,7 +49,7 @@ export const measureWebhooks = async (
   const since = input.since ?? (await firstWebhook(db));
   if (since === null || since >= input.until)
     return { since, expected: 0, lost: 0, lossRate: null, lagP50: null, lagP95: null };
-  const measured = await db.row<Pick<WebhookQuality, 'expected' | 'lost' | 'lagP50' | 'lagP95'>>`WITH sent AS (
+  const { expected, lost, lagP50, lagP95 } = await db.row<Measured>`WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
         WHERE ${inRange(input)} AND fields->'status'->>2 = ANY(${sentStatuses})
           AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(since)}
@@ -55,7 +57,7 @@ export const measureWebhooks = async (
      SELECT count(*) AS expected, count(*) FILTER (WHERE webhook_at IS NULL) AS lost,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS "lagP50",
             percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS "lagP95" FROM sent`;
-  return { since, ...measured, lossRate: measured.expected === 0 ? null : measured.lost / measured.expected };
+  return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50, lagP95 };
 };
 
 /** Reads the senders, because the ledger has no index by this time, and there are few senders. */
