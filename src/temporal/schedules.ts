@@ -199,9 +199,8 @@ export const listBackfillSchedules = async (client: Client, prefix: string): Pro
 export const ensureBackfillSchedules = async (
   client: Client,
   prefix: string,
-  input: { readonly wanted: readonly ScheduledBackfill[]; readonly defaults: BackfillDefaults },
+  { wanted, defaults }: { readonly wanted: readonly ScheduledBackfill[]; readonly defaults: BackfillDefaults },
 ): Promise<readonly string[]> => {
-  const { wanted, defaults } = input;
   const taken: string[] = [];
   for (const one of wanted) {
     const handle = backfillSchedule(client, prefix, one.name);

@@ -20,9 +20,7 @@ export interface CallLoad {
 }
 
 /** An erased call: its rows go, its guard stays behind under a keyed hash of its id. */
-export interface TombstoneLoad extends Pick<CallLoad, 'callId' | 'revision' | 'partitions'> {
-  readonly callKey: string;
-}
+export type TombstoneLoad = Pick<CallLoad, 'callId' | 'revision' | 'partitions'> & { readonly callKey: string };
 
 export interface LoadBatch {
   readonly loadId: string;
@@ -228,6 +226,4 @@ export interface CallGuard {
 }
 
 /** Lets one holder at a time act on a name: BigQuery has one commit in flight per warehouse. */
-export interface Lease {
-  run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-}
+export type Lease = { run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> };

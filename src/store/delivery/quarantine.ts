@@ -75,9 +75,8 @@ const batchBytes = 16 * 1024 * 1024;
 /** The next open entries after an id, in order, with their bytes: bounded in number and size. */
 export const readOpenBatch = async (
   db: Queryable,
-  input: { readonly after: number; readonly ids?: readonly number[] | undefined; readonly limit: number },
+  { after, ids, limit }: { readonly after: number; readonly ids?: readonly number[]; readonly limit: number },
 ): Promise<QuarantinedRecord[]> => {
-  const { after, ids, limit } = input;
   const chosen = ids === undefined ? sql`true` : sql`id = ANY(${ids})`;
   const open = sql`SELECT * FROM quarantine WHERE state = 'open' AND id > ${after} AND ${chosen} ORDER BY id LIMIT ${limit}`;
   const rows = await db.query<QuarantinedRecord['record'] & Omit<QuarantinedRecord, 'record'>>`

@@ -70,10 +70,7 @@ const readLedgerRow = ({ body, ...row }: StoredLedgerRow): LedgerRow => {
 };
 
 /** Version of the privacy rules of the observations. */
-interface FoldedRules {
-  readonly sanitize: (observation: Observation) => Observation;
-  readonly version: string;
-}
+type FoldedRules = { readonly sanitize: (observation: Observation) => Observation; readonly version: string };
 
 /**
  * Folds observations into the ledger inside the caller's transaction. Several observations of one call are folded in

@@ -78,18 +78,15 @@ export const createRest = (config: BigqueryWarehouseConfig, requestTimeoutMs: nu
 };
 
 const send = <T>(client: BigQuery, project: string, request: RestRequest, timeoutMs: number): Promise<T> => {
-  const upload = request.media === undefined ? '' : '/upload';
-  const query = { ...request.query, ...(request.media === undefined ? {} : { uploadType: 'multipart' }) };
+  const { method = 'GET', json, media } = request;
+  const upload = media === undefined ? '' : '/upload';
+  const query = { ...request.query, uploadType: media && 'multipart' };
+  const headers = { 'Content-Type': `multipart/related; boundary=${boundary}` };
   const options = {
-    method: request.method ?? 'GET',
+    method,
     uri: `${client.apiEndpoint}${upload}/bigquery/v2/projects/${project}${request.path}`,
     qs: Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)),
-    ...(request.media === undefined
-      ? request.json !== undefined && { json: request.json }
-      : {
-          headers: { 'Content-Type': `multipart/related; boundary=${boundary}` },
-          body: multipart(request.json, request.media),
-        }),
+    ...(media === undefined ? json !== undefined && { json } : { headers, body: multipart(json, media) }),
   };
   const answer = new Promise<T>((done, fail) => {
     client.request(options as Parameters<BigQuery['request']>[0], (error, body) =>

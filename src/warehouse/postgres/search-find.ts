@@ -348,11 +348,9 @@ const find = async (schema: Schema, filling: Database, request: SearchRequest): 
       const said = await readHits(tx, layout, query, shown, then?.includes(query) === true);
       for (const [id, more] of said) hits.set(id, inOrder([...(hits.get(id) ?? []), ...more]));
     }
-    const calls = shown.map(
-      ({ call_id, micros, language }): FoundCall => ({
-        ...{ callId: call_id, callTimestamp: micros, language, hits: hits.get(call_id) ?? [] },
-      }),
-    );
+    const calls = shown.map(({ call_id: callId, micros: callTimestamp, language }): FoundCall => {
+      return { callId, callTimestamp, language, hits: hits.get(callId) ?? [] };
+    });
     return { calls, more: rows.length > request.limit, pending };
   });
 };
