@@ -133,7 +133,7 @@ const lateChangesOf = (before: LedgerRow, after: LedgerRow, rules: LateRules) =>
     if (!Object.hasOwn(before.versions, name) || before.versions[name]?.[2] === after.versions[name]?.[2]) return false;
     return !isDeepStrictEqual(before.document?.[name], after.document?.[name]);
   });
-  const at = changed.length === 0 ? undefined : changeTime(before, after, { changed, ...rules });
+  const at = changed.length === 0 ? undefined : changeTime(before, after, { ...rules, changed });
   if (at === undefined) return [];
   const processed = timeOf(before, rules.processedField);
   const timestamp = timeOf(before, 'timestamp') ?? timeOf(after, 'timestamp');
