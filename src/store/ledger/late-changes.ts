@@ -127,15 +127,15 @@ const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimes
  * A new end of processing or a webhook gives the time of the change. For a poll, the middle since the last
  * observation counts, unless the span is too long.
  */
-const lateChangesOf = (before: LedgerRow, after: LedgerRow, rules: LateRules) => {
+const lateChangesOf = (before: LedgerRow, after: LedgerRow, { processedField, context }: LateRules) => {
   if (before.tombstone || after.tombstone) return [];
   const changed = Object.keys(after.versions).filter((name) => {
     if (!Object.hasOwn(before.versions, name) || before.versions[name]?.[2] === after.versions[name]?.[2]) return false;
     return !isDeepStrictEqual(before.document?.[name], after.document?.[name]);
   });
-  const at = changed.length === 0 ? undefined : changeTime(before, after, { ...rules, changed });
+  const at = changed.length === 0 ? undefined : changeTime(before, after, { changed, processedField, context });
   if (at === undefined) return [];
-  const processed = timeOf(before, rules.processedField);
+  const processed = timeOf(before, processedField);
   const timestamp = timeOf(before, 'timestamp') ?? timeOf(after, 'timestamp');
   return Object.entries({ processed, timestamp }).flatMap(([basis, start]) =>
     start === undefined ? [] : [{ basis, bucket: bucketOf(Math.max(0, at - start)) }],
