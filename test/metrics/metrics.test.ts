@@ -23,6 +23,8 @@ test('shows what the store says of work and proof, each under its own name', asy
   for (const line of ['quarantine_open 3', 'source_limit_used_ratio 0.5', `windows_unproven${of} 2`, 'store_up 1'])
     expect(lines).toContain(`callsync_${line}`);
   expect(lines).toContain(`callsync_windows_suspicious_empty${of} 1`);
+  // Prometheus leaves the label quantile to summaries, and promtool refuses it elsewhere.
+  expect(lines).toContain('callsync_delivery_visible_seconds{warehouse="main",percentile="95"} 1.5');
 });
 
 test('shows depth and age of the inbox, and nothing when the store does not answer', async () => {

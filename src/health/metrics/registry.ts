@@ -179,10 +179,10 @@ const latencyGauges: readonly Metric<StepLatency>[] = [
     'delivery_visible_seconds',
     'Time from the arrival of the newest deliveries to the first load of their changes; later loads do not count.',
     ({ p50, p95 }) => [
-      [p50, { quantile: '0.5' }],
-      [p95, { quantile: '0.95' }],
+      [p50, { percentile: '50' }],
+      [p95, { percentile: '95' }],
     ],
-    ['quantile'],
+    ['percentile'],
   ],
 ];
 
