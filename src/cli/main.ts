@@ -6,9 +6,9 @@ import { runProgram } from './shell/program.ts';
 allowReaderToLeave();
 // By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
 // holds 60 MB would reach 500.
-// Here V8 collects when as much as the used memory has been added, bytes of bodies included. A smaller limit costs too
-// much: each collection marks the whole heap.
-setFlagsFromString('--heap-growing-percent=100');
+// Here V8 collects when three fifths of the used memory have been added, bytes of bodies included. A smaller limit costs
+// too much: each collection marks the whole heap.
+setFlagsFromString('--heap-growing-percent=60');
 keepYoungSmall();
 exitOnSignals();
 await runProgram(process.argv.slice(2));

@@ -1,6 +1,7 @@
 import { setImmediate as settle } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createMemoryLimit, type Permit } from '../../src/source/read/memory-limit.ts';
+import { openMemoryList } from './memory-list.ts';
 
 type MemoryLimit = ReturnType<typeof createMemoryLimit>;
 
@@ -61,4 +62,24 @@ test('the memory limit of pages forgets who stops waiting, and gives back what a
   await expect(limit.acquire('whole', stop.signal)).rejects.toThrow('enough');
   failed.release();
   await patient.settled;
+});
+
+test('the memory limit of pages holds a page that its consumer keeps until nothing reads it, and any other until the next', async () => {
+  let asked = 0;
+  const list = openMemoryList({ list: { records: 'data', pagination: { style: 'page', size: 1 } } }, () => {
+    asked += 1;
+    return [200, { data: [{ unique_id: `call-${asked}`, notes: 'x'.repeat(6 * 1024 * 1024) }] }];
+  });
+  const pages = list.readPages({});
+  const kept = async () => (await pages.next()).value?.keep?.();
+  const done = [await kept(), await kept(), await kept()];
+  const fourth = pages.next();
+  await settle();
+  expect(asked).toBe(3);
+  done[1]?.(true);
+  await fourth;
+  expect(asked).toBe(4);
+  await pages.next();
+  expect(asked).toBe(5);
+  await pages.return();
 });

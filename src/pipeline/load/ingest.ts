@@ -29,8 +29,8 @@ interface IncomingBatch {
   readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
   /** Facts of a re-reading about the time of the changes that it finds. */
   readonly late?: LateContext | undefined;
-  /** Called once the batch is loaded and nothing reads its observations any more; not after a failed load. */
-  readonly free?: (() => void) | undefined;
+  /** Called when its loads have ended. After a failed one, something may still read its observations. */
+  readonly done?: ((isUnread: boolean) => void) | undefined;
   /** Writes the outcome of the records at the end of the transaction. Gets the ids of the changed calls. */
   readonly settle?: (tx: Transaction, changed: readonly string[]) => Promise<void>;
 }
@@ -44,7 +44,7 @@ interface FoldedBatch {
   readonly rejected: number;
   /** Loads planned in the folding transaction, one per immediate warehouse. */
   readonly loads: readonly { readonly plan: PlannedLoad; readonly target: WarehouseTarget }[];
-  readonly free?: IncomingBatch['free'];
+  readonly done?: IncomingBatch['done'];
 }
 
 /**
@@ -82,7 +82,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx, changedIds);
-    return { changed, unchanged, rejected: refused, loads, free: batch.free };
+    return { changed, unchanged, rejected: refused, loads, done: batch.done };
   });
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
@@ -119,7 +119,7 @@ export const createPipeline = (deps: IngestDeps) => {
  */
 export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record<string, number>> => {
   const written: Record<string, number> = {};
-  let { free } = folded;
+  let isUnread = true;
   for (const { plan, target } of folded.loads) {
     const { name } = target.warehouse;
     try {
@@ -129,10 +129,10 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
       const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
       deps.log('load failed, its calls stay pending', { warehouse: name, load: plan.loadId, code, error });
       written[name] = 0;
-      free = undefined;
+      isUnread = false;
     }
   }
-  free?.();
+  folded.done?.(isUnread);
   return written;
 };
 

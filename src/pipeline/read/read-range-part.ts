@@ -141,9 +141,9 @@ const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Ra
       window: { axis, ...window },
       confirm,
       signal,
-      onPage: async (observations, { free }) => {
+      onPage: async (observations, { keep }) => {
         alive();
-        await pipeline.take({ observations, origin, free });
+        await pipeline.take({ observations, origin, done: keep?.() });
       },
       onRejected: async (rejected) => {
         await pipeline.take({ observations: [], rejected, origin });

@@ -11,7 +11,10 @@ import { createMemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
 
-export type Page = Awaited<ReturnType<typeof fetchPage>>;
+export type Page = Awaited<ReturnType<typeof fetchPage>> & {
+  /** The page counts as held until its consumer says that it is done, and whether nothing reads its records any more. */
+  readonly keep?: () => (isUnread: boolean) => void;
+};
 
 export type ListClient = ReturnType<typeof createListClient>;
 
@@ -231,7 +234,17 @@ async function* readAhead(limit: ReturnType<typeof createMemoryLimit>, asking: A
       next = pagination.next(page, query.overlap ?? 0);
       const free: Permit | undefined = next === undefined ? undefined : limit.tryAcquire(kind);
       ahead = next === undefined || free === undefined ? undefined : start(next, free, total);
-      yield page;
+      let isKept = false;
+      const done = (isUnread: boolean): void => {
+        if (isUnread) page.free?.();
+        release(permit);
+      };
+      const keep = () => {
+        isKept = true;
+        return done;
+      };
+      yield { ...page, keep };
+      if (isKept) continue;
       page.dispose();
       release(permit);
     }

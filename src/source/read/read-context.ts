@@ -1,7 +1,7 @@
 /** Shared state of all steps that read one window. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { iso, type Micros } from '../../lib/timestamps.ts';
-import type { ListClient } from '../list/list-client.ts';
+import type { ListClient, Page } from '../list/list-client.ts';
 import type { Window } from '../list/list-query.ts';
 
 interface PageMeta {
@@ -10,8 +10,8 @@ interface PageMeta {
   readonly observedAt: Micros;
   /** Whether heavy fields were left out. */
   readonly summary: boolean;
-  /** To be called, if the observations are a whole page, once nothing reads them any more. */
-  readonly free?: (() => void) | undefined;
+  /** Absent if the observations are not a whole page. */
+  readonly keep?: Page['keep'];
 }
 
 /** Consumer of records; awaited, so that a slow one slows the reading down. */

@@ -165,8 +165,8 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
     if (rejected.length > 0) await handlers.onRejected?.(rejected);
     if (observations.length === 0) continue;
     const summary = query.summary === true;
-    const free = page.bytes <= context.partBytes ? page.free : undefined;
-    await handlers.onPage?.(observations, { outside, observedAt, summary, free });
+    const keep = page.bytes <= context.partBytes ? page.keep : undefined;
+    await handlers.onPage?.(observations, { outside, observedAt, summary, keep });
   }
 };
 

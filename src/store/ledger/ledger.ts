@@ -19,7 +19,7 @@ const deflateOptions = { level: 1, windowBits: 14, memLevel: 8, flush: constants
 /** The empty block that ends a deflated document. */
 const lastBlock = Buffer.from([3, 0]);
 /** Documents deflated at once, on threads. */
-const deflateLanes = 4;
+const deflateLanes = 2;
 const idle: ReturnType<typeof openDeflater>[] = [];
 
 const openDeflater = () => {

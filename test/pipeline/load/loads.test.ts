@@ -120,13 +120,13 @@ test('a warehouse that is away holds nothing back, and no other warehouse: calls
 });
 
 test('a warehouse that is away, by a fault of ours that is logged like any other, keeps the bytes of its batch, which it may still read, and its calls stay pending; a loaded batch gives its bytes back', async () => {
-  const freed: string[] = [];
+  const unread = new Map<string, boolean>();
   for (const [id, deps] of [['a', failingWith(new TypeError('a fault'))] as const, ['b', pipeline.deps] as const]) {
     const { take, finish } = createPipeline(deps);
-    await take({ observations: [observation(id, 1)], origin: 'poll', free: () => freed.push(id) });
+    await take({ observations: [observation(id, 1)], origin: 'poll', done: (isUnread) => unread.set(id, isUnread) });
     expect(await finish()).toEqual({ main: id === 'a' ? 0 : 1 });
   }
-  expect(freed).toEqual(['b']);
+  expect(Object.fromEntries(unread)).toEqual({ a: false, b: true });
   expect(pipeline.logged).toMatchObject([{ fields: { code: 'UNEXPECTED' } }]);
   expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
 });
