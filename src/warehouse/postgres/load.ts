@@ -1,7 +1,7 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
 import type { Column, ColumnType, Row, Table, TableName, WordArrays } from '../../../schemas/tables.ts';
-import { erasedPrefix, guardColumns, tableOf } from '../../../schemas/tables.ts';
+import { erasedPrefix, guardColumns, tableOf, tables } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
@@ -183,8 +183,11 @@ const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: Load
 /** A statement and no COPY: rows that are there already stay or change, and in most loads they are few. */
 const insertRows = async (client: pg.PoolClient, sql: string, table: TableName, rows: readonly Row[]) => {
   if (rows.length === 0) return;
-  const values = tableOf(table).columns.map(({ name }) => rows.map((row) => row[name]));
-  await client.query(sql, values);
+  const columns = tables.find(({ name }) => name === table)?.columns ?? [];
+  await client.query(
+    sql,
+    columns.map(({ name }) => rows.map((row) => row[name])),
+  );
 };
 
 /** Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once. */
