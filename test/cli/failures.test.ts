@@ -210,8 +210,10 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
       await folder.configure(configOf({ temporal: { address: `127.0.0.1:${closedPort}` } }));
       expectFailure(await folder.run(['backfill', 'pause', 'x']), 4, temporalAway);
       const mute = await listen(() => undefined);
+      // It takes connections and says nothing: as a server of HTTP/1 it would refuse gRPC at once.
+      mute.server.removeAllListeners('connection');
       await folder.configure(configOf({ temporal: { address: new URL(mute.url).host } }));
       expectFailure(await folder.run(['backfill', '--from', '2025-01-01']), 4, temporalAway);
-      await mute.close();
+      mute.server.close();
     }));
 });

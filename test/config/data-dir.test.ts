@@ -32,8 +32,8 @@ test('a secret names key and path when the file is gone or empty, and nothing of
 });
 
 test('a secret is nothing when nothing is configured', () => {
-  const read = (value?: string) => openSecret({ key: 'store.url', ...(value !== undefined && { value }) })?.read();
-  expect([read(), read(''), read('v')]).toEqual([undefined, undefined, 'v']);
+  const open = (value?: string) => openSecret({ key: 'store.url', value });
+  expect([open(), open(''), open('v')?.read()]).toEqual([undefined, undefined, 'v']);
 });
 
 test('a secret keeps its every byte but the line end, as a signing key needs them', () => {
