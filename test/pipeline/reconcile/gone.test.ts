@@ -155,7 +155,7 @@ const isTrue = async (callId: string): Promise<boolean> => {
   const truth = await site.simulator.truthOf(callId);
   const [row] = await site.warehouse.query(`SELECT
         (SELECT string_agg(value, ' ' ORDER BY key) FROM metadata WHERE call_id = '${callId}') AS metadata,
-        (SELECT count(*)::int FROM tags WHERE call_id = '${callId}') AS tags`);
+        (SELECT count(*)::int FROM tags WHERE call_id = '${callId}') AS tags FROM calls WHERE call_id = '${callId}'`);
   const { metadata, tags } = (truth?.document ?? {}) as { metadata: object; tags: unknown[] };
   const values = Object.entries(metadata)
     .toSorted()

@@ -129,10 +129,10 @@ test('reconciling goes on after a window that fails, counts it, and takes it aga
   const { list } = here.deps.source;
   const bad = here.range.from + 3 * day;
   const failIn = (from: number, to: number) =>
-    reconcileWith((asked) => {
+    reconcileWith(async function* (asked) {
       if (asked.window !== undefined && asked.window.from < to && asked.window.to > from)
         throw transient('LIST_BROKEN', 'The list answers 500.');
-      return list.readPages(asked);
+      yield* list.readPages(asked);
     });
   expect(await failIn(bad, bad + day)).toMatchObject({ windows: 12, failed: 1, proven: 11 });
   // After three in a row it is the service that fails, and the activity is tried again.
