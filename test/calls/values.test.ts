@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import { listConfigSchema } from '../../schemas/config/list.ts';
 import { createAges } from '../../src/calls/age.ts';
@@ -226,3 +226,12 @@ test('words that are read out of bytes make the same rows as parsed ones', () =>
     const rows = flattenCall({ ...unseen, document, json: { transcript_json: bytes } });
     expect(rows).toEqual(flattenCall({ ...unseen, document: parsed }));
   }));
+
+test('usual words are not parsed', () => {
+  const bytes = Buffer.from('{"callData":[{"words":[{"score":0.937,"start":14,"value":"été","length":1.15}]}]}');
+  const parse = vi.spyOn(JSON, 'parse');
+  flattenCall({ ...unseen, document: { transcript_json: {} }, json: { transcript_json: bytes } });
+  const parsed = parse.mock.calls.join();
+  parse.mockRestore();
+  expect(parsed).toBe('{"callData":[{"words":"\\u00000"}]}');
+});
