@@ -75,6 +75,15 @@ test.concurrent.for<[string, (response: Response) => void]>([
   expect(tries).toBe(2);
 });
 
+test('a whole body in an encoding that was not asked for is refused, and the process goes on', async () => {
+  const answer: Handler = (_, response) => void response.setHeader('content-encoding', 'deflate').end(bytes);
+  const { source, lists } = await start(answer, { list: { single_path: '/calls/{unique_id}' } });
+  expect(await refusalOf(source.list.fetchCall('a'))).toMatchObject({ code: 'RESPONSE_ENCODING', kind: 'terminal' });
+  // An error of the stream would end the process on a later turn.
+  await new Promise(setImmediate);
+  expect(lists()).toBe(1);
+});
+
 test.each([
   ['on the wire', 'identity', Buffer.alloc(300_000, 32)],
   ['once decoded', 'gzip', gzipSync(Buffer.alloc(50_000_000, 32))],

@@ -49,7 +49,8 @@ export const createHttp = (limits: SourceLimits) => {
       const headAt = steadyNow();
       const headers = flatHeaders(response.headers);
       const collected = await collectBody(response.body, headers, limits.max_response_bytes).catch((error: unknown) => {
-        response.body.destroy();
+        // A body that is here already would report its end as an error that nobody hears.
+        response.body.on('error', () => {}).destroy();
         throw error;
       });
       return { status: response.statusCode, headers, ...collected, sentAt, headAt, url: request.url };
