@@ -264,8 +264,9 @@ const joinCorsica = (pieces: readonly Piece[]): readonly Piece[] => {
   return joined;
 };
 
-/** Letters of an account: one at a time, or a group of capitals. */
-/** The first part of an account may be any word, because it names the country. */
+/**
+ * Letters of an account: one at a time, or a group of capitals. The first part may be any word, because it names the country.
+ */
 const lettersOf = (piece: Piece | undefined, isFirst = false): string | undefined =>
   piece?.kind === 'word' && (isFirst || piece.text.length === 1 || /^[A-Z]{1,4}$/.test(piece.text))
     ? piece.key.toUpperCase()

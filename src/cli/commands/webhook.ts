@@ -37,7 +37,7 @@ export default group({
         const configured = config.webhook.secrets.map(({ name }) => name);
         const unused = configured.filter((name) => !used.some(({ key }) => key === name));
         const rows = [
-          ...used.map((one) => ({ configured: one.key !== null && configured.includes(one.key), ...one })),
+          ...used.map(({ key, ...use }) => ({ key, configured: key !== null && configured.includes(key), ...use })),
           ...unused.map((key) => ({ key, configured: true, deliveries: 0, firstUsed: null, lastUsed: null })),
         ];
         const text = rows.map(({ key, configured: inForce, deliveries, lastUsed }) => {

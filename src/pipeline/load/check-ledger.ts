@@ -368,12 +368,8 @@ export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boole
 };
 
 const listUnknown = async (store: Store, loads: readonly UnknownLoad[]): Promise<readonly UnknownLoad[]> => {
-  const unknown = new Set(
-    await history.unknownLoads(
-      store,
-      Array.from(loads, ({ loadId }) => loadId),
-    ),
-  );
+  const ids = loads.map(({ loadId }) => loadId);
+  const unknown = new Set(await history.unknownLoads(store, ids));
   return loads.filter(({ loadId }) => unknown.has(loadId));
 };
 
