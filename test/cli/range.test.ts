@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest';
 import { emptyTotals } from '../../schemas/orchestration.ts';
 import { awaitedRange } from '../../src/cli/commands/await.ts';
-import { describeBackfill } from '../../src/cli/commands/backfill.ts';
+import { tellWatched } from '../../src/cli/commands/backfill.ts';
 import { untilNow } from '../../src/cli/parts/range.ts';
 import { tellTimes } from '../../src/cli/shell/output.ts';
 
@@ -46,17 +46,26 @@ test('a range that reaches into the future ends now, and says so; one that ends 
   vi.useRealTimers();
 });
 
+const finished = (over: object) => {
+  const range = { from: 0, to: 1_000_000_000 };
+  const [, told, exit] = tellWatched('old', {
+    ...{ state: 'done', axis: 'qualified', range, share: 1, expected: 2_343, concurrency: 1, startedAt: 0, todo: [] },
+    totals: { ...emptyTotals, calls: 23, ...over },
+  });
+  return [String(told).split('\n')[2], exit];
+};
+
 test.each([
   ['nothing was', 0, undefined],
   ['all was', 1_000, '  100 % of the range was read before and is skipped; --force reads it again'],
   ['nearly nothing was', 1, '  1 % of the range was read before and is skipped; --force reads it again'],
-])('backfill: %s read before', (_, skippedSeconds, line) => {
-  const range = { from: 0, to: 1_000_000_000 };
-  const told = describeBackfill('old', {
-    ...{ state: 'done', axis: 'qualified', range, share: 1, expected: 2_343, concurrency: 1, startedAt: 0, todo: [] },
-    totals: { ...emptyTotals, calls: 23, skippedSeconds },
-  });
-  expect(told.split('\n').find((one) => one.includes('skipped'))).toBe(line);
+])('backfill: %s read before', (_, skippedSeconds, line) =>
+  expect(finished({ skippedSeconds })).toEqual([line, false]),
+);
+
+test('backfill: windows that were not shown to be complete are counted, and the command ends as incomplete', () => {
+  const line = '  1 window could not be shown to be complete; callsync status names them';
+  expect(finished({ problems: 1 })).toEqual([line, 'incomplete']);
 });
 
 test('ranges and instants are told in ISO 8601 wherever they are, and counts stay numbers', () => {

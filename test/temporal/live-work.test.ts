@@ -85,6 +85,8 @@ const state = {
   pending: 0,
   held: 0,
   loading: false,
+  /** The list cannot be cut. */
+  indivisible: false,
   /** One attempt to end an erasure. */
   carryOn: async (_requestId: string): Promise<unknown> => undefined,
 };
@@ -122,7 +124,9 @@ const site = useOpened(
           },
         },
         read: {
-          countRange: async ({ range }: { range: Range }) => ({ range, expected: null, windowLength: hour }),
+          countRange: async ({ range }: { range: Range }) => {
+            return { range, expected: null, windowLength: hour, indivisible: state.indivisible };
+          },
           readRangePart: async () => {
             state.parts += 1;
             return state.loading ? { totals: emptyTotals, rest: null, windowLength: hour } : await hang();
@@ -147,7 +151,7 @@ const site = useOpened(
 );
 beforeEach(() => {
   Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], axes: [], finishes: 0 });
-  Object.assign(state, { pending: 0, held: 0, loading: false, more: false });
+  Object.assign(state, { pending: 0, held: 0, loading: false, more: false, indivisible: false });
 });
 
 const start = (type: string, workflowId: string, more: Record<string, unknown> = {}) =>
@@ -182,6 +186,14 @@ test('while the list is away and a repeated delivery waits, every wake brings a 
   const rereads = site.client.workflow.getHandle(messages.rereadCallsId(prefix));
   expect((await rereads.describe()).status.name).toBe('RUNNING');
   await rereads.terminate();
+});
+
+test('a list that cannot be cut is read by one reader, however many are asked for', async () => {
+  state.indivisible = true;
+  const backfill = await startBackfill('whole', { from: 0, to: 100 * hour }, 8);
+  await until('it reads', async () => state.parts === 1);
+  expect(await backfill.query(messages.progressQuery)).toMatchObject({ concurrency: 1 });
+  await backfill.terminate();
 });
 
 const top = [{ from: 90 * hour, to: 100 * hour }];

@@ -20,7 +20,7 @@ import { lines, renderTable, say, tellTimes, untilStopped } from '../shell/outpu
 const skippedOf = ({ totals: { skippedSeconds = 0 }, range }: BackfillProgress): number =>
   skippedSeconds > 0 ? Math.max(1, Math.floor((skippedSeconds * 100_000_000) / (range.to - range.from))) : 0;
 
-export const describeBackfill = (name: string, progress: BackfillProgress): string => {
+const describeBackfill = (name: string, progress: BackfillProgress): string => {
   const { state, range, axis, totals } = progress;
   const skipped = skippedOf(progress);
   return lines(
@@ -37,16 +37,19 @@ const tellBackfill = (name: string, progress: BackfillProgress, isIncomplete = f
   return [json, describeBackfill(name, progress), isIncomplete && 'incomplete'];
 };
 
+/** Of a backfill that was watched: one that still runs is incomplete, and so is one with open problems. */
+export const tellWatched = (name: string, progress: BackfillProgress): Answer =>
+  tellBackfill(name, progress, progress.state !== 'done' || progress.totals.problems > 0);
+
 /** A backfill that a command is about. */
 type Found = Awaited<ReturnType<typeof find>>;
 
 const watch = async ({ name, handle }: Omit<Found, 'status'>): Promise<Answer> => {
   const { signal } = untilStopped();
   const progress = await watchBackfill(handle, name, signal);
-  const isRunning = progress.state !== 'done';
-  if (isRunning)
+  if (progress.state !== 'done')
     say(`The backfill continues. Commands: callsync backfill watch ${name}, or callsync backfill cancel ${name}.`);
-  return tellBackfill(name, progress, isRunning || progress.totals.problems > 0);
+  return tellWatched(name, progress);
 };
 
 const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');

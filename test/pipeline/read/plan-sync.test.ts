@@ -71,6 +71,9 @@ test.each([
     expect(range.from).toBe(asked.from);
     expect(range.to).toBeLessThanOrEqual((await serviceNow()) - settle);
     expect(range.to).toBeGreaterThan((await serviceNow()) - settle - minute);
+    const uncut = withList(deps, { list: { ...source.list.list, cursor_fields: [] } });
+    const whole = await countRange(uncut, { axis: 'timestamp', range: asked }, new AbortController().signal);
+    expect(whole).toMatchObject({ indivisible: true, windowLength: whole.range.to - whole.range.from });
   },
 );
 
