@@ -122,6 +122,18 @@ test('refuses beyond its size, takes again when there is room, and loses nothing
   expect(spool.status().full).toBe(false);
 });
 
+test('refuses every other receiver while one has the folder, whatever the age of the lock, and none after its end', async () => {
+  const begun = await Promise.allSettled(Array.from({ length: 4 }, () => open()));
+  const [first, ...more] = begun.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  expect([first === undefined, more]).toEqual([false, []]);
+  const old = new Date(Date.now() - 60_000);
+  await utimes(join(dir, 'lock'), old, old);
+  await expect(open()).rejects.toMatchObject({ code: 'SPOOL_IN_USE' });
+  await first?.append([makeDelivery('a')]);
+  await first?.close();
+  expect(ids(await drain(await open()))).toEqual(['a']);
+});
+
 test('refuses before the disk is full', async () => {
   const spool = await open({ min_free_bytes: Number.MAX_SAFE_INTEGER });
   await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
