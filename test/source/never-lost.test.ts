@@ -1,5 +1,5 @@
 /** A list may do anything behind callsync's back: either every call is read, or the window is reported. */
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { WindowResult } from '../../src/source/read/read-window.ts';
@@ -27,33 +27,16 @@ const readAll = async (options: SimulatorOptions, list: List = activate, axis = 
     for (const id of reading.seen.keys()) seen.set(id, true);
     results.push(reading.result);
   }
-  const expected = await listedIds(simulator);
   return {
-    missing: missingFrom(expected, seen),
-    listed: expected.size,
+    missing: missingFrom(await listedIds(simulator), seen),
     results,
     problems: results.flatMap(({ problems }) => problems),
     requests: sumOf(results, 'requests'),
-    cap: source.list.learned.cap,
   };
 };
 
-const sumOf = (results: readonly WindowResult[], what: 'calls' | 'repeated' | 'requests') =>
+const sumOf = (results: readonly WindowResult[], what: 'repeated' | 'requests') =>
   results.reduce((sum, result) => sum + result[what], 0);
-
-describe.each([5, 37, 100])('a silent cap of %i', (cap) => {
-  test.each([
-    ['that the total hides', { capTotal: 'capped' as const }],
-    ['that the total betrays', { capTotal: 'true' as const }],
-    ['without a total', { totalPath: undefined }],
-    ['newest first', { newestFirst: true, totalPath: undefined }],
-  ])('%s loses nothing', async (_, overrides) => {
-    const read = await readAll({ dialectOverrides: { cap, ...overrides }, calls: { count: cap < 10 ? 60 : 400 } });
-    expect([read.missing, read.problems]).toEqual([[], []]);
-    expect(sumOf(read.results, 'calls')).toBe(read.listed);
-    if (!('capTotal' in overrides) || overrides.capTotal === 'capped') expect(read.cap).toBe(cap);
-  });
-});
 
 const page = { style: 'offset', size: 50 } as const;
 test.each([
