@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { tables } from '../../schemas/tables.ts';
 import { renderContract } from '../../scripts/contract.ts';
-import { columnsOf } from '../../src/warehouse/postgres/layout.ts';
 
 type Property = Record<'name' | 'logicalType' | 'classification', string> &
   Partial<{ required: boolean; primaryKey: boolean; primaryKeyPosition: number }>;
@@ -60,20 +58,4 @@ test('the contract is valid by the Open Data Contract Standard, and a broken one
   expect(validate({ ...contract, kind: 'Contract' })).toBe(false);
   const wrong = { ...contract.schema[0], properties: [{ name: 'x', logicalType: 'text' }] };
   expect(validate({ ...contract, schema: [wrong] })).toBe(false);
-});
-
-test('it has every table and column with its key, and hides transcripts, numbers and free fields', () => {
-  for (const table of tables) {
-    const found = contract.schema.find(({ name }) => name === table.name);
-    const names = found?.properties.map(({ name }) => name);
-    // PostgreSQL lays the words of an utterance out as four arrays.
-    const columns = columnsOf(table).filter(({ name }) => !name.startsWith('word_') || name === 'word_count');
-    const flat = names?.filter((name) => name !== 'words');
-    expect(flat, table.name).toEqual(columns.map(({ name }) => name));
-    expect(found?.properties.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)).toEqual(table.key);
-  }
-  const lineOf = (column: string) => shape.find((line) => line.startsWith(`${column} `));
-  for (const column of ['utterances.content', 'calls.ani', 'udfs.value_text'])
-    expect(lineOf(column)).toMatch(/ restricted$/);
-  expect(lineOf('calls.duration')).toMatch(/ internal$/);
 });

@@ -2,12 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import { emptyRow, fold, prepareObservation } from '../../src/calls/fold.ts';
-import {
-  listQuarantine,
-  quarantineRecords,
-  readQuarantine,
-  settleQuarantine,
-} from '../../src/store/delivery/quarantine.ts';
+import { listQuarantine, quarantineRecords, settleQuarantine } from '../../src/store/delivery/quarantine.ts';
 import { foldIntoLedger, readHeads } from '../../src/store/ledger/ledger.ts';
 import { readExpected } from '../../src/store/ledger/read-ledger.ts';
 import { listTextSubjects, purgeNamedTexts } from '../../src/store/persons/texts.ts';
@@ -91,17 +86,6 @@ const refused = (body: string | Buffer, more: Partial<RejectedRecord> = {}): Rej
 const put = (...records: RejectedRecord[]) => quarantineRecords(pipeline.store, records);
 const states = async () =>
   (await listQuarantine(pipeline.store)).map((entry) => `${entry.origin} ${entry.state} ${entry.reason}`);
-
-test('bytes come back as they were', async () => {
-  const body = Buffer.from([0, 0xff, 0x7b, 0x5c]);
-  await put(refused(body), refused(''));
-  const entries = await listQuarantine(pipeline.store);
-  const entry = entries.find(({ bytes }) => bytes === 4);
-  expect(entry).toEqual({ ...usual, id: entry?.id, bytes: 4, state: 'open' });
-  expect((await readQuarantine(pipeline.store, entry?.id ?? 0))?.body).toEqual(body);
-  expect(entries.map(({ bytes }) => bytes).sort()).toEqual([0, 4]);
-  expect(await readQuarantine(pipeline.store, -1)).toBeUndefined();
-});
 
 test('the same record twice in a page, and again in every window, is one entry', async () => {
   await put(refused('null'), refused('null'), refused('null', { origin: 'list:timestamp:b' }));

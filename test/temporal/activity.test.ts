@@ -1,6 +1,6 @@
 /** The wrapper of every activity: what Temporal gets of progress and of errors. */
 import { asyncLocalStorage } from '@temporalio/activity';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type ActivityRun, activity } from '../../activities/activity.ts';
 import { terminal, transient } from '../../src/lib/errors.ts';
 
@@ -25,6 +25,15 @@ test('an activity resumes from the last progress and heartbeats the new one', as
   });
   expect(await runWith(4, () => count(3))).toEqual({ result: 4, beats: [7] });
   expect(await runWith(undefined, () => count(3))).toEqual({ result: undefined, beats: [3] });
+});
+
+test('an activity heartbeats several times before Temporal gives it up, and no longer than it works', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const work = activity(deps, 'long', async () => void vi.advanceTimersByTime(35_000));
+  const { beats } = await runWith(undefined, work);
+  vi.advanceTimersByTime(35_000);
+  expect(beats).toHaveLength(7);
 });
 
 test.each([
