@@ -208,14 +208,6 @@ test('a crash: two planners of one call know each other’s dates, so that it ca
   expect(await second).toEqual(['2023-12-04']);
 });
 
-test('what loads leave to others: a load of the old epoch that is completed after the new one was issued does not settle its calls', async () => {
-  const folded = await pipeline.fold([observation('a', 1)]);
-  await issueEpoch(pipeline.store, 'restored', 0);
-  expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
-  expect(await pending()).toBe(1);
-  expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-});
-
 test('what loads leave to others: rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
   await pipeline.observe([observation('a', 1), observation('b', 1), observation('c', 1)]);
   await pipeline.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
