@@ -1,0 +1,33 @@
+/** The ages that are read again, learned from late changes of calls, and the resulting windows. */
+import { expect, test } from 'vitest';
+import { lengthOf } from '../../../src/lib/intervals.ts';
+import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windows.ts';
+import type { CoveredBand } from '../../../src/store/ledger/late-changes.ts';
+
+type RereadPlan = ReturnType<typeof planParts>;
+
+const hour = 3_600_000_000;
+const day = 24 * hour;
+const rules = { horizon: 7 * day, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0 };
+const fixed = learnHorizon([], rules);
+const start = 20_000 * day;
+
+const carryOut = (plan: RereadPlan, states: readonly CoveredBand[], now: number): CoveredBand[] => [
+  ...states.filter((state) => !plan.covers.some(({ band, kind }) => band === state.band && kind === state.kind)),
+  ...plan.covers.map((cover) => ({ ...cover, coveredAt: now })),
+];
+
+test('a plan of re-reads catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
+  const plan = (horizon: typeof fixed, states: readonly CoveredBand[], now: number) =>
+    planParts(horizon, states, rules, { now, trackedSince: start });
+  const first = plan(fixed, [], start);
+  const states = carryOut(first, [], start);
+  const late = start + 10 * day;
+  const after = plan(fixed, states, late);
+  expect(after.parts).toMatchObject([{ from: start - 7 * day, to: late, since: null }]);
+
+  const longer = learnHorizon([], { ...rules, horizon: 20 * day });
+  const joined = plan(longer, carryOut(after, states, late), late + day);
+  expect(Math.min(...joined.parts.map((part) => part.from))).toBe(start - day - 20 * day);
+  expect(lengthOf(joined.parts)).toBe(joined.parts.reduce((sum, part) => sum + part.to - part.from, 0));
+});
