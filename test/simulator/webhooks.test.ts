@@ -70,7 +70,7 @@ test('webhook deliveries are retried exactly once, under the same id, after anyt
   ]);
 });
 
-test('truth takes omitted fields from the last acknowledged webhook, the rest from the present version', async () => {
+test('truth takes omitted fields from the last acknowledged webhook, the rest from the present version; an edit keeps or moves the end of processing', async () => {
   const calls = { ...small, count: 40, otherShare: 0 };
   const { simulator, received, list } = await start({ calls, listOmits: ['audio_state', 'visit'] });
   const [sent, unsent] = (await list({ limit: 2 })).data.map((call) => String(call.unique_id)) as [string, string];
@@ -78,7 +78,12 @@ test('truth takes omitted fields from the last acknowledged webhook, the rest fr
   await simulator.drainWebhooks();
   const first = JSON.parse(received[0]?.body.toString() ?? '{}');
   for (const callId of [sent, unsent])
-    await simulator.edit({ callIds: [callId], kinds: ['audio_state', 'tags', 'status', 'transcript'], webhook: false });
+    await simulator.edit({
+      callIds: [callId],
+      kinds: ['audio_state', 'tags', 'status', 'transcript'],
+      requalify: false,
+      webhook: false,
+    });
   const listed = new Map((await list({ limit: 200 })).data.map((call) => [call.unique_id, call]));
   const known = await simulator.truthOf(sent);
   expect(known?.document).toEqual({ ...first, ...listed.get(sent) });
@@ -87,7 +92,9 @@ test('truth takes omitted fields from the last acknowledged webhook, the rest fr
   expect((await simulator.truthOf(unsent))?.document).toEqual(listed.get(unsent));
   expect(known).toMatchObject({ version: 2, visibleInList: true, deliveredByWebhook: true, deliveredVersion: 1 });
   expect((await simulator.documentAt(sent, 1))?.metadata).toEqual(first.metadata);
-  await simulator.edit({ callIds: [unsent], kinds: ['tags'], webhook: true });
+  await simulator.edit({ callIds: [unsent], kinds: ['tags'], requalify: true, webhook: true });
+  const today = new Date(Date.now() - 60_000).toISOString();
+  expect((await list({ qualified_from: today })).data.map((call) => call.unique_id)).toEqual([unsent]);
   await simulator.drainWebhooks();
   expect((await simulator.truthOf(unsent))?.deliveredVersion).toBe(3);
   await simulator.delete({ callIds: [sent] });
