@@ -100,6 +100,12 @@ test.each<[string, (TestDelivery | undefined)[], string, { readonly asked?: true
   expect(await documentOf()).toMatchObject(document);
 });
 
+test('the outcome of a delivery: where each change is to be confirmed, the API is asked after every delivery', async () => {
+  await deliver(pipeline.store, [void0, delivery(body({ status: 'void' }, 'd'), 0)]);
+  expect(await mergeBatch({ ...pipeline.deps, confirmWebhooks: true }, 10)).toMatchObject({ doubted: 2 });
+  expect(await rereads()).toEqual(['c', 'd']);
+});
+
 test('the outcome of a delivery: however often a body comes, the store keeps it once', async () => {
   const replayed = body({ status: 'void', filler: 'x'.repeat(100_000) });
   for (let at = 0; at < 20; at += 1) await deliver(pipeline.store, [delivery(replayed, at)]);
