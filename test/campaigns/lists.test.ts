@@ -1,6 +1,8 @@
-/** Lists of every kind, read while calls come, go and change. About 23 minutes in all, each case as it says. */
+/** Lists of every kind, read while calls come, go and change. About 26 minutes in all, each case as it says. */
 
 import { describe, expect, test } from 'vitest';
+import { dialects } from '../../src/simulator/service/dialects.ts';
+import { describeProbeBackfill } from '../e2e/probe-backfill-cases.ts';
 import { describeLateEdits } from '../pipeline/read/late-edits-cases.ts';
 import { describeNeverLost } from '../pipeline/read/never-lost-cases.ts';
 import { testListFuzz } from '../source/list-fuzz-cases.ts';
@@ -42,6 +44,12 @@ describe('probe', () => {
     console.log(`probe of ${name}: right in ${right} of ${runs} runs`);
     expect(right).toBe(runs);
   });
+});
+
+/** Probe, then backfill, for every dialect that the simulated service speaks. About 3 minutes. */
+describe('probe-backfill', () => {
+  // `first_page` cannot be read completely by anyone.
+  describeProbeBackfill(Object.keys(dialects).filter((name) => name !== 'first_page'));
 });
 
 /** Late edits that a learned horizon catches beside a fixed one, in a year of 5,000 calls a day. About 2 minutes. */

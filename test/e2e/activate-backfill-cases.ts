@@ -24,6 +24,8 @@ export interface ActivateCase {
   readonly maxOffset: number;
   /** Calls that a window should hold: more than one query can give. */
   readonly targetCalls: number;
+  /** Share of the calls that is then read again on the axis of the call's own time, where calls join past windows. */
+  readonly again: number;
   /** Least share of the allowed requests that must be used; undefined where the machine's speed must not decide. */
   readonly leastShare?: number;
 }
@@ -119,5 +121,18 @@ export const describeActivateBackfill = (label: string, options: ActivateCase): 
       expect(rate.refusedShare).toBeLessThanOrEqual(options.leastShare === undefined ? 0.2 : 0.01);
       expect(share).toBeGreaterThanOrEqual(options.leastShare ?? 0);
     }, 1_800_000);
+
+    const title = 'is read completely on the axis on which calls join and leave windows that are being paged';
+    test.skipIf(options.again === 0)(title, { timeout: 1_800_000 }, async () => {
+      const to = Date.parse(site.simulator.range.to);
+      const from = to - (to - Date.parse(site.simulator.range.from)) * options.again;
+      await site.control.configure({ churn: { everyPages: 2, limit: 60 } });
+      const { totals } = await readRange(site, 'again', 'timestamp', { from, to });
+      const { churn } = await site.control.stats();
+      console.log(`activate, ${label}: ${totals.calls} calls read while ${churn.joined} joined and as many left`);
+      expect(churn.joined).toBeGreaterThan(20);
+      expect(totals.problems).toBe(0);
+      expect(await site.checkTruth()).toMatchObject(none);
+    });
   });
 };

@@ -23,6 +23,6 @@ test('refuses a name that does not exist', () => {
 });
 
 test('refuses a case that a campaign does not have, and names its cases', () => {
-  const stderr = 'The campaign receiver has no case nothing. Its cases: fuzz, hostile.\n';
+  const stderr = 'The campaign receiver has no case nothing. Its cases: fuzz, hostile, store-stopped, spool-lock.\n';
   expect(run('campaign', 'receiver', 'fuzz', 'nothing')).toMatchObject({ status: 2, stderr });
 });

@@ -9,7 +9,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const longest: readonly string[] = `
   operations/up warehouse/conformance e2e/demo e2e/soak docs/quickstart temporal/versioning e2e/demo-both e2e/restore
   marts/dbt cli/no-worker e2e/benches local/embedded-postgres e2e/side-by-side pipeline/read/never-lost
-  e2e/kill-temporal marts/views source/never-lost mcp/mcp temporal/backfill-schedules source/probe
+  e2e/kill-temporal marts/views source/never-lost e2e/live mcp/mcp temporal/backfill-schedules source/probe
   e2e/reconcile warehouse/bigquery/faults cli/signals marts/bigquery-sql cli/failures cli/query-ways-out webhook/kill
   deploy/shipped e2e/activate-backfill pipeline/load/privacy pipeline/reconcile/lost-warehouse postgres/tls
   pipeline/reconcile/tamper cli/go-live store/scale mcp/bigquery

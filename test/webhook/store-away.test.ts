@@ -1,9 +1,10 @@
-/** The store is slow, always refuses a delivery, or lies behind a slow link. That it refuses connections: receiver-role. */
+/** The store is slow, always refuses a delivery, lies behind a slow link, or stops. */
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { useFolder } from '../support/folder.ts';
 import { openLink } from '../support/link.ts';
 import { until } from '../support/until.ts';
+import { describeStoreStopped } from './store-stopped-cases.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 
 const database = useInboxDatabase();
@@ -105,3 +106,5 @@ test('a large delivery over a slow link is stored, and the small ones do not wai
   expect((await started.send('small')).delivered).toBe(true);
   await until('both are stored', async () => (await stored()).join() === 'large,small');
 });
+
+describeStoreStopped({ awayMs: 0 });

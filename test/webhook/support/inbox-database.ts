@@ -1,9 +1,12 @@
 /** A migrated store of the test file's own, and what it holds. */
+import type pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../../src/store/store.ts';
 import { useOpened } from '../../support/opened.ts';
 import { connect, createDatabase } from '../../support/postgres.ts';
 import { type StartOptions, startReceiver } from './receiver.ts';
+
+export const readInbox = async (pool: pg.Pool) => (await pool.query('SELECT * FROM callsync.inbox ORDER BY seq')).rows;
 
 /** Made before the tests of a file or group, and dropped behind them. */
 export const useInboxDatabase = () =>
@@ -19,7 +22,7 @@ export const useInboxDatabase = () =>
         onTestFinished(started.stop);
         return started;
       },
-      rows: async () => (await store.pool.query('SELECT * FROM callsync.inbox ORDER BY seq')).rows,
+      rows: () => readInbox(store.pool),
       empty: async () => void (await store.pool.query('TRUNCATE callsync.inbox')),
       /** Lets nobody read or write the inbox until the returned function is called. */
       hold: async () => {
