@@ -107,6 +107,12 @@ test('the answer to a question is found by what was asked', () => {
   expect(found('in|votre date de naissance', 'le 12 mars 1985')).toEqual(['12 mars 1985']);
 });
 
+test('configured patterns have their own names', () => {
+  const patterns = [{ name: 'contract', pattern: /CT-\d{6}/gu }];
+  const own = { detector: 'contract', value: 'CT-123456', spans: [{ utterance: 0, start: 8, end: 17 }] };
+  expect(detect(say('dossier CT-123456'), { ...options, patterns })).toEqual([own]);
+});
+
 test('nothing is found in tokens and in what replaces values', () => {
   const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };
   const texts = Array.from({ length: 200 }, (_, index) => makeTokens([key], 'phone', String(index))[0]);

@@ -77,15 +77,6 @@ test.each([
   },
 );
 
-test('a backfill that is cancelled while the service counts lets go of its request', async () => {
-  const { deps, source } = await open();
-  const stop = new AbortController();
-  const counting = countRange(deps, { axis, range: { from: second, to: Date.now() * 1000 } }, stop.signal);
-  stop.abort(new Error('cancelled'));
-  await expect(counting).rejects.toThrow();
-  expect(source.list.counts.requests).toBeLessThanOrEqual(1);
-});
-
 test('the plan of continuous sync goes back to the watermark, however short its relative start is', async () => {
   const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - hour });
   const watermark = (await serviceNow()) - 3 * hour;
