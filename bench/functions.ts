@@ -145,7 +145,7 @@ try {
         [`${config.webhook.header_prefix}signature`]: `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
       },
     });
-    if (answer.status !== 200) throw new Error(`A delivery was answered ${answer.status}.`);
+    if (!answer.ok) throw new Error(`A delivery was answered ${answer.status}.`);
     await stored;
     await merge(1);
   };

@@ -94,7 +94,7 @@ const run = async (order: LoadOrder): Promise<LoadResult> => {
         if (now >= begin && now < end) {
           const status = answer.slice(9);
           answers[status] = (answers[status] ?? 0) + 1;
-          if (status === '200') {
+          if (status.startsWith('2')) {
             counted += 1;
             latencies.push(now - startedAt);
           }
