@@ -132,6 +132,7 @@ const copyOf = (deliveries: readonly Delivery[]): BinaryCopyWriter => {
   const writer = new BinaryCopyWriter();
   const text = (value: string | null | undefined): void => (value == null ? writer.null() : writer.text(value));
   for (const one of deliveries) {
+    // As many as `insertColumns` names.
     writer.row(10);
     writer.bytes(Buffer.from(one.arrivalId.replaceAll('-', ''), 'hex'));
     text(one.deliveryId);

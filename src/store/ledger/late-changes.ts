@@ -1,7 +1,6 @@
 /** How late calls change: observed delays, and the progress of rereads. Times in microseconds. */
 
 import { isDeepStrictEqual } from 'node:util';
-
 import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';

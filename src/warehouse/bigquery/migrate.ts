@@ -7,7 +7,6 @@ import type { View } from '../warehouse.ts';
 import type { Connection, RestRequest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { quote, type Relation, relationsOf, typeSql, wordsQuery } from './ddl.ts';
-
 import { type Queries, standardType, type WireField } from './queries.ts';
 import { retry, unless } from './retry.ts';
 
