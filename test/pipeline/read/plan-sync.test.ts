@@ -184,11 +184,11 @@ test('the plan of continuous sync: what it fails with is kept until a run has se
 /** The rest of a range, or an error. */
 const read = (deps: SyncDeps, range: Range, attempt: number) =>
   readPart(deps, { axis, range, direction: 'newest_first', origin: 'sync', windowLength: hour }, { attempt });
-const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[0]) => {
+const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[0], code = 'SERVICE_UNAVAILABLE') => {
   const { deps, simulator, serviceNow } = await open();
   const to = await serviceNow();
   const { list } = deps.source;
-  const broken = () => transient('SERVICE_UNAVAILABLE', 'It answers 500.');
+  const broken = () => transient(code, 'It answers 500.');
   // Only the window that is read fails: the service answers every other question.
   const failing = withList(deps, {
     readTotal: () => Promise.resolve(undefined),
@@ -203,11 +203,12 @@ const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[
   return await read(failing, { from: to - hour, to }, attempt);
 };
 
-test('a window that fails for good is tried again, then recorded and passed over', async () => {
-  await expect(fail(1, {})).rejects.toThrow('500');
+const lasting = ['SERVICE_UNAVAILABLE', 'SERVICE_BROKEN'];
+test.each(lasting)('a window that fails for good by %s is tried again, then recorded and passed over', async (code) => {
+  await expect(fail(1, {}, code)).rejects.toThrow('500');
   expect(await windows.openProblems(store())).toEqual([]);
-  expect(await fail(3, {})).toMatchObject({ rest: null, totals: { problems: 2 } });
-  const problem = expect.stringContaining('SERVICE_UNAVAILABLE');
+  expect(await fail(3, {}, code)).toMatchObject({ rest: null, totals: { problems: 2 } });
+  const problem = expect.stringContaining(code);
   expect(await windows.openProblems(store())).toMatchObject([{ problem }, { problem }]);
   const halves = await windows.listProblems(store());
   expect(halves).toHaveLength(2);
