@@ -12,11 +12,10 @@ import { bigquery } from '../../src/warehouse/bigquery/index.ts';
 import type { Place } from '../../src/warehouse/kind.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 import { postgres as postgresKind } from '../../src/warehouse/postgres/index.ts';
-import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { CallLoad, View, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
-import { createDatabase } from '../support/postgres.ts';
+import { openPostgres } from '../support/open-postgres.ts';
 import { makeBatch } from '../warehouse/batches.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 import { changesOf, dayMicros, deliveryRows, stateRow, stateTimes, verdictRows } from './log-rows.ts';
@@ -72,18 +71,15 @@ export const fillWarehouses = async (calls: SimulatedCalls) => {
 
 /** The same in PostgreSQL alone. */
 export const fillPostgres = async (calls: SimulatedCalls) => {
-  const database = await createDatabase();
   const config = postgresWarehouseSchema.parse({ type: 'postgres' });
-  const postgres = createPostgresWarehouse({ name: 'main', url: database.url, config });
+  const { database, open, close } = await openPostgres(config);
+  const postgres = open({ name: 'main' });
   await fill(postgres, calls);
   return {
     ...calls,
     postgresUrl: database.url,
     postgres: present(postgres, postgresKind.place(config), (name) => `"${name}"`),
-    close: async () => {
-      await postgres.close();
-      await database.drop();
-    },
+    close,
   };
 };
 

@@ -14,8 +14,6 @@ export interface CallShape {
   readonly text?: string;
   readonly status?: string;
   readonly partitions?: readonly (string | null)[];
-  /** Rows of table changes; by default the one of a call that was first seen. */
-  readonly changes?: readonly Row[];
   readonly extra?: Record<string, unknown>;
 }
 
@@ -48,8 +46,9 @@ export const makeCall = (shape: CallShape): CallLoad => {
   const { callId, revision = 1, partitions = [] } = shape;
   const call = { callId, document: makeDocument(shape), ...seen, rules: 'some rules' };
   const { callTimestamp, rows } = flattenCall(call, { documents: true });
+  // As of a call that was first seen.
   const change = { call_id: callId, call_timestamp: callTimestamp, field: '*', revision: 1, source: 'poll' };
-  const changes = shape.changes ?? [{ ...change, observed_at: seen.firstSeenAt }];
+  const changes = [{ ...change, observed_at: seen.firstSeenAt }];
   return { callId, revision, callTimestamp, flatten: () => rows, partitions, changes };
 };
 

@@ -15,17 +15,17 @@ export const useFixture = (useTarget: () => Promise<Target>) =>
     const warehouse = target.open();
     await warehouse.migrate();
     let next = 1;
+    /** A load of one call. */
+    const load = (shape: CallShape, over: Partial<LoadBatch> = {}) =>
+      warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over }));
     return {
       target,
       warehouse,
       newId: () => `call-${String(next++).padStart(3, '0')}`,
       close: target.dispose,
-      /** A load of one call. */
-      load: (shape: CallShape, over: Partial<LoadBatch> = {}) =>
-        warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over })),
+      load,
       /** How many calls a load of one call has changed: it, or none. */
-      changed: async (shape: CallShape, over: Partial<LoadBatch> = {}) =>
-        (await warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over }))).changed,
+      changed: async (...of: Parameters<typeof load>) => (await load(...of)).changed,
       /** Rows of a call in a table. */
       rows: (table: DigestedName, callId: string) => rowsOfCall(warehouse, table, callId),
       /** Of all rows of calls: equal while nothing of them changes. */

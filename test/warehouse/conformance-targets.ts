@@ -7,12 +7,10 @@ import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import { tableResource } from '../../src/warehouse/bigquery/migrate.ts';
 import { createJobs, createQueries } from '../../src/warehouse/bigquery/queries.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
-import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
-import { useBigQuery } from '../support/bigquery.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
-import { createDatabase, runOnServer } from '../support/postgres.ts';
-import { startStrictBigquery } from '../support/strict-bigquery.ts';
+import { openPostgres } from '../support/open-postgres.ts';
+import { setUpStrict } from './bigquery/strict-warehouse.ts';
 
 export interface Target {
   /** Another client of the same tables, which shares nothing with the first but them. */
@@ -31,34 +29,19 @@ export const targets: readonly (readonly [string, () => Promise<Target>])[] = [
 ];
 
 async function usePostgresTarget(): Promise<Target> {
-  const database = await createDatabase();
   const config = postgresWarehouseSchema.parse({ type: 'postgres', documents: true });
-  const opened: Warehouse[] = [];
-  const execute = async (sql: string): Promise<void> =>
-    void (await runOnServer(database.url, `SET search_path TO ${config.schema}; ${sql}`));
-  return {
-    open() {
-      const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
-      opened.push(warehouse);
-      return warehouse;
-    },
-    execute,
-    dropColumn: (table, column) => execute(`ALTER TABLE ${table} DROP COLUMN ${column}`),
-    async dispose() {
-      for (const warehouse of opened) await warehouse.close();
-      await database.drop();
-    },
-  };
+  const { admin, open, close } = await openPostgres(config);
+  await admin.query(`SET search_path TO ${config.schema}`);
+  const execute = async (sql: string): Promise<void> => void (await admin.query(sql));
+  const dropColumn: Target['dropColumn'] = (table, column) => execute(`ALTER TABLE ${table} DROP COLUMN ${column}`);
+  return { open, execute, dropColumn, dispose: close };
 }
 
 async function useBigqueryTarget(): Promise<Target> {
-  const emulator = await useBigQuery();
-  const strict = await startStrictBigquery({ upstream: emulator.restUrl });
-  const settings = { type: 'bigquery', project: emulator.project, dataset: emulator.dataset, documents: true };
-  const config = bigqueryWarehouseSchema.parse({ ...settings, api_endpoint: strict.url });
-  // Waits of seconds become waits of milliseconds; gzip as it would be over a network.
-  const open = () => openBigquery({ name: 'bq', config, compress: true, pause: (ms) => sleep(ms / 50) });
-  return { ...handOf({ ...config, api_endpoint: emulator.restUrl }), isEmulated: true, open, dispose: strict.close };
+  const { emulator, config, open, dispose } = await setUpStrict({ documents: true });
+  const byHand = handOf({ ...config, api_endpoint: emulator.restUrl });
+  // Gzip as it would be over a network.
+  return { ...byHand, isEmulated: true, open: () => open({ compress: true }), dispose };
 }
 
 const handOf = (config: BigqueryWarehouseConfig): Pick<Target, 'execute' | 'dropColumn'> => ({

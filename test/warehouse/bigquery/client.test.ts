@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Impersonated } from 'google-auth-library';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
 import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
@@ -19,25 +19,22 @@ const configOf = (over: Record<string, unknown>) =>
   bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', ...over });
 
 const folder = useFolder('keys');
-let server: Awaited<ReturnType<typeof listen>>;
-let url: string;
 let requests: { method: string; path: string; body: string; headers: IncomingHttpHeaders }[];
 let respond: (path: string, method: string) => { status: number; body: unknown } | undefined;
-
-beforeEach(async () => {
+beforeEach(() => {
   requests = [];
   respond = () => ({ status: 200, body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' } });
-  server = await listen(async (request, response) => {
-    const { method = '', url: path = '', headers } = request;
-    requests.push({ method, path, body: await text(request), headers });
-    const answer = respond(path, method);
-    if (answer === undefined) return;
-    response.writeHead(answer.status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(answer.body));
-  });
-  ({ url } = server);
 });
-afterEach(() => server.close());
+
+const { url, close } = await listen(async (request, response) => {
+  const { method = '', url: path = '', headers } = request;
+  requests.push({ method, path, body: await text(request), headers });
+  const answer = respond(path, method);
+  if (answer === undefined) return;
+  response.writeHead(answer.status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(answer.body));
+});
+afterAll(close);
 const tokenOf = async (config: ReturnType<typeof configOf>): Promise<unknown> => {
   const { authClient } = await createClient(config);
   const client = 'getClient' in authClient ? await authClient.getClient() : authClient;
@@ -123,8 +120,8 @@ test('a query that nobody waits for any more is cancelled, and not sent again', 
 /** Requests to BigQuery for datasets, tables and views, and the refused ones. */
 const withDocuments = (over: Record<string, unknown> = {}) => configOf({ documents: true, ...over });
 
-const relation = (name: string, over: Record<string, unknown> = {}) => {
-  const found = relationsOf(withDocuments(over)).find((candidate) => candidate.name === name);
+const relation = (name: string) => {
+  const found = relationsOf(withDocuments()).find((candidate) => candidate.name === name);
   if (found === undefined) throw new Error(name);
   return found;
 };

@@ -1,10 +1,8 @@
 /** Campaigns of faults against the strict stand-in: short in the suite, long in test/campaigns. */
-
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { countRows } from '../../../src/warehouse/digest.ts';
+import { startProgram } from '../../support/program.ts';
 import { collect } from '../../support/rows.ts';
 import { strictPoints, type Trouble } from '../../support/strict-bigquery.ts';
 import { children, makeBatch, makeCall } from '../batches.ts';
@@ -97,15 +95,16 @@ export const describeKills = (rounds: number, points: readonly (typeof strictPoi
         const before = { ...strict.accepted };
         const [calls, loadId] = [callsOf(4, revision), `kill_${revision}_${Date.now()}`];
         const task = { config: setup.config, loadId, revision };
-        const child = startLoader({ ...task, calls: calls.map((call) => ({ ...call, rows: call.flatten() })) });
+        const input = JSON.stringify({ ...task, calls: calls.map((call) => ({ ...call, rows: call.flatten() })) });
+        const { child, ended } = startProgram([], { entry: resolve(import.meta.dirname, 'load-once.mjs'), input });
         let killed = false;
         strict.onPoint(async (reached) => {
           if (reached !== point || killed) return;
           killed = true;
           child.kill('SIGKILL');
-          await child.ended;
+          await ended;
         });
-        await child.ended;
+        await ended;
         expect(killed).toBe(true);
         strict.onPoint(() => undefined);
         const { changed, unchanged } = await setup.open().load(makeBatch({ loadId, calls }));
@@ -118,15 +117,4 @@ export const describeKills = (rounds: number, points: readonly (typeof strictPoi
       expect(orphansWithoutExpiry(strict)).toEqual([]);
     });
   });
-};
-
-const startLoader = (task: unknown) => {
-  const script = resolve(import.meta.dirname, 'load-once.mjs');
-  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'ignore', 'inherit'] });
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(JSON.stringify(task));
-  return {
-    ended: once(child, 'exit').then(([code]) => code as number | null),
-    kill: (signal: NodeJS.Signals) => void child.kill(signal),
-  };
 };

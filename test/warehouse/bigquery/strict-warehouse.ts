@@ -10,11 +10,13 @@ type BigqueryWarehouseOptions = Parameters<typeof openBigquery>[0];
 
 export type StrictSetup = Awaited<ReturnType<typeof setUpStrict>>;
 
-export const setUpStrict = async () => {
+/** @param more of the settings */
+export const setUpStrict = async (more: { readonly documents?: boolean } = {}) => {
   const emulator = await useBigQuery();
   const strict = await startStrictBigquery({ upstream: emulator.restUrl });
   const { project, dataset } = emulator;
-  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, api_endpoint: strict.url });
+  const place = { project, dataset, api_endpoint: strict.url };
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place, ...more });
   const usual = { name: 'bq', config, requestTimeoutMs: 20_000, pause: (ms: number) => sleep(ms / 50) };
   const open = (options: Partial<BigqueryWarehouseOptions> = {}) => openBigquery({ ...usual, ...options });
   const warehouse = open();
@@ -30,4 +32,8 @@ export const orphansWithoutExpiry = (strict: StrictBigquery): string[] =>
   [...strict.tables].filter(([name, expiry]) => name.includes('staging') && expiry === null).map(([name]) => name);
 
 /** For the tests of a group; it can be used from `beforeAll` on. */
-export const useStrict = (): StrictSetup => useOpened(setUpStrict, ({ dispose }) => dispose());
+export const useStrict = (): StrictSetup =>
+  useOpened(
+    () => setUpStrict(),
+    ({ dispose }) => dispose(),
+  );

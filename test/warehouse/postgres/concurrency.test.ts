@@ -3,25 +3,20 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { openPool } from '../../../src/postgres/database.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
-import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { LoadBatch } from '../../../src/warehouse/warehouse.ts';
-import { createDatabase } from '../../support/postgres.ts';
+import { openPostgres } from '../../support/open-postgres.ts';
 import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
 
 const layout = { schema: 'calls', documents: true } as const;
-const database = await createDatabase();
+const { database, open, close } = await openPostgres(layout);
+afterAll(close);
 const pool = openPool({ url: database.url, schema: 'calls', application: 'test', purpose: 'test', max: 12 });
-const warehouse = createPostgresWarehouse({ name: 'main', url: database.url, config: layout, maxConnections: 8 });
+afterAll(() => pool.end());
+const warehouse = open({ maxConnections: 8 });
 await warehouse.migrate();
 
 const contents = 'calls, utterances, tags, metadata, udfs, contacts, redactions, documents, changes, tombstones, loads';
 beforeEach(() => pool.query(`TRUNCATE ${contents}`));
-
-afterAll(async () => {
-  await warehouse.close();
-  await pool.end();
-  await database.drop();
-});
 
 const call = (callId: string, revision: number) => makeCall({ callId, revision, status: `revision ${revision}` });
 const tombstone = (callId: string, revision: number) => makeTombstone(callId, revision, []);

@@ -6,8 +6,8 @@ import { martSettings } from '../../../src/marts/mart.ts';
 import { openMartColumns, renderViews } from '../../../src/marts/render-views.ts';
 import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
-import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
-import { connect, createDatabase } from '../../support/postgres.ts';
+import { openPostgres } from '../../support/open-postgres.ts';
+import { connect } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const config = { schema: 'calls', documents: true } as const;
@@ -18,9 +18,11 @@ const [analyst, restricted] = [`analyst "${mark}"`, `restricted '${mark}'`];
 const readers = { analyst, restricted, marts: 'marts', openMarts: openMartColumns };
 const quote = (role: string): string => `"${role.replaceAll('"', '""')}"`;
 
-const database = await createDatabase();
-const [admin, catalog] = [await connect(database.url), await connect(database.adminUrl)];
-const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
+const { database, admin, open, close } = await openPostgres(config);
+afterAll(close);
+const catalog = await connect(database.adminUrl);
+afterAll(() => catalog.end());
+const warehouse = open();
 
 beforeAll(async () => {
   await warehouse.migrate();
@@ -46,11 +48,6 @@ beforeAll(async () => {
   // Tables of others in the same database, such as the store.
   await admin.query(`CREATE VIEW marts.theirs AS SELECT * FROM calls.utterances;
     CREATE SCHEMA callsync; CREATE TABLE callsync.ledger AS SELECT 'freecanary' AS document`);
-});
-afterAll(async () => {
-  await warehouse.close();
-  await Promise.all([admin.end(), catalog.end()]);
-  await database.drop();
 });
 
 const place = { ...postgres.place(postgresWarehouseSchema.parse({ type: 'postgres' })), marts: 'marts' };

@@ -1,37 +1,24 @@
 /** Migrations against what analysts and administrators do: open transactions, schemas made beforehand. */
-import type pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { checkPostgresAccess } from '../../../src/warehouse/postgres/check-access.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
-import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { connect, createDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { openPostgres } from '../../support/open-postgres.ts';
+import { connect } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 import { describeOpenTransaction } from './open-transaction-cases.ts';
 
 describeOpenTransaction({ seconds: 0 });
 
 const config = { schema: 'calls', documents: true } as const;
-let database: TestDatabase;
-let admin: pg.Client;
-const opened: Warehouse[] = [];
-
-beforeEach(async () => {
-  database = await createDatabase();
-  admin = await connect(database.url);
-});
-afterEach(async () => {
-  for (const warehouse of opened.splice(0)) await warehouse.close();
-  await admin.end();
-  await database.drop();
-});
-
-const open = (url = database.url): Warehouse => {
-  const warehouse = createPostgresWarehouse({ name: 'pg', url, config });
-  opened.push(warehouse);
-  return warehouse;
+/** Until the end of the test. */
+const start = async () => {
+  const opened = await openPostgres(config);
+  onTestFinished(opened.close);
+  return opened;
 };
 
 test('a column that a newer version needs waits for an open transaction with an error that says so', async () => {
+  const { database, admin, open } = await start();
   await open().migrate();
   await admin.query('ALTER TABLE calls.calls DROP COLUMN dept');
   const analyst = await connect(database.url);
@@ -43,6 +30,7 @@ test('a column that a newer version needs waits for an open transaction with an 
 });
 
 test('a migration that finds everything in place changes nothing, not even the catalogue', async () => {
+  const { admin, open } = await start();
   await open().migrate();
   const snapshot = `SELECT (SELECT json_agg(d ORDER BY d.objoid, d.objsubid) FROM (SELECT xmin, * FROM pg_description) d)::text AS a,
     (SELECT json_agg(c ORDER BY c.oid) FROM (SELECT xmin, oid FROM pg_class WHERE relnamespace = 'calls'::regnamespace) c)::text AS b`;
@@ -52,7 +40,8 @@ test('a migration that finds everything in place changes nothing, not even the c
 });
 
 test('loads into young tables keep to their indexes, and nobody keeps statistics of the arrays of words', async () => {
-  const warehouse = open();
+  const { database, admin } = await start();
+  const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
   await warehouse.migrate();
   for (const first of [0, 200]) {
     const calls = Array.from({ length: 200 }, (_, n) => makeCall({ callId: `c-${first + n}` }));
@@ -60,7 +49,6 @@ test('loads into young tables keep to their indexes, and nobody keeps statistics
   }
   // The server counts what a session did at its end. The one scan made the primary key.
   await warehouse.close();
-  opened.pop();
   const counted = `SELECT seq_scan::int AS all, n_tup_ins::int > 0 AS filled FROM pg_stat_user_tables WHERE relname = 'utterances'`;
   await expect.poll(async () => (await admin.query(counted)).rows).toEqual([{ all: 1, filled: true }]);
   const { rows } = await admin.query(
@@ -70,6 +58,7 @@ test('loads into young tables keep to their indexes, and nobody keeps statistics
 });
 
 test('a schema made beforehand is used by a user that may create in it, and in nothing else', async () => {
+  const { database, admin } = await start();
   const role = `loader_${database.url.slice(-12)}`;
   await admin.query(
     `CREATE ROLE ${role} LOGIN PASSWORD 'p'; CREATE SCHEMA calls; GRANT USAGE, CREATE ON SCHEMA calls TO ${role}`,
@@ -79,11 +68,10 @@ test('a schema made beforehand is used by a user that may create in it, and in n
     [url.username, url.password] = [role, 'p'];
     const message = await checkPostgresAccess({ name: 'pg', url: url.href, config });
     expect(message).toContain('may create, write and read in schema calls');
-    const warehouse = open(url.href);
+    const warehouse = createPostgresWarehouse({ name: 'pg', url: url.href, config });
     await warehouse.migrate();
     expect(await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'c-1' })] }))).toMatchObject({ changed: 1 });
     await warehouse.close();
-    opened.splice(opened.indexOf(warehouse), 1);
   } finally {
     await admin.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
   }

@@ -1,25 +1,17 @@
 /** Workers that start one after the other while an analyst's transaction holds the view `words`. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
-import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
-import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { connect, databaseForTest } from '../../support/postgres.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { openPostgres } from '../../support/open-postgres.ts';
+import { connect } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
-
-const config = { schema: 'calls', documents: true } as const;
 
 /** @param options.seconds how long the transaction is open at least; it is, until all workers have started. */
 export const describeOpenTransaction = ({ seconds }: { seconds: number }): void => {
   const title = `an open transaction on words${seconds === 0 ? '' : ` for ${seconds} s`} leaves a changed view to the next start, and delays neither loads nor starts`;
   test(title, async () => {
-    const database = await databaseForTest();
-    const [admin, analyst] = [await connect(database.url), await connect(database.url)];
-    const opened: Warehouse[] = [];
-    const open = (): Warehouse => {
-      const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
-      opened.push(warehouse);
-      return warehouse;
-    };
+    const { database, admin, open, close } = await openPostgres({ schema: 'calls', documents: true });
+    onTestFinished(close);
+    const analyst = await connect(database.url);
     const viewText = async (): Promise<string> =>
       (await admin.query(`SELECT pg_get_viewdef('calls.words'::regclass) AS text`)).rows[0].text;
 
@@ -68,7 +60,5 @@ export const describeOpenTransaction = ({ seconds }: { seconds: number }): void 
     expect((await admin.query(`SELECT to_regclass('calls.calls_call_timestamp') AS name`)).rows[0].name).not.toBeNull();
     const comment = await admin.query(`SELECT obj_description('calls.tags'::regclass) AS text`);
     expect(comment.rows[0].text).toContain('One row per tag');
-    for (const warehouse of opened) await warehouse.close();
-    await admin.end();
   });
 };

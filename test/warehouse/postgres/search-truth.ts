@@ -2,21 +2,7 @@
 import type pg from 'pg';
 import { randomStream } from '../../../src/simulator/calls/random.ts';
 
-export type Language = 'fr' | 'en';
-
-export interface Saying {
-  readonly callId: string;
-  readonly lang: Language;
-  /** Side and words of each utterance. */
-  readonly says: readonly (readonly [string, readonly string[]])[];
-}
-
-interface Alternative {
-  readonly words: readonly string[];
-  readonly phrases: readonly (readonly string[])[];
-  readonly excludedPhrases: readonly (readonly string[])[];
-}
-export type Question = readonly Alternative[];
+type Language = 'fr' | 'en';
 
 const stemmers = { fr: 'french_stem', en: 'english_stem' } as const;
 const words = `facture factures contrat résilier résilié annulée élève problème problem problems bill cancelled invoice
@@ -35,20 +21,23 @@ export const createRandom = (seed: number) => {
 };
 type Random = ReturnType<typeof createRandom>;
 
-export const makeSayings = ({ below, some, lang }: Random, calls: number): readonly Saying[] =>
+export const makeSayings = ({ below, some, lang }: Random, calls: number) =>
   Array.from({ length: calls }, (_, at) => ({
     callId: `c${String(at).padStart(3, '0')}`,
     lang: lang(),
+    /** Side and words of each utterance. */
     says: Array.from({ length: 1 + below(8) }, () => [below(2) === 0 ? 'out' : 'in', some(7)] as const),
   }));
 
 /** Words, phrases and excluded phrases, and one of two such searches. */
-export const makeQuestion = ({ random, below, some }: Random): Question =>
+export const makeQuestion = ({ random, below, some }: Random) =>
   Array.from({ length: random() < 0.2 ? 2 : 1 }, () => ({
     words: random() < 0.3 ? some(2) : [],
     phrases: Array.from({ length: 1 + Number(random() < 0.15) }, () => some(4)),
     excludedPhrases: random() < 0.3 ? [some(1 + below(3))] : [],
   }));
+
+type Question = ReturnType<typeof makeQuestion>;
 
 export const writeQuestion = (question: Question): string =>
   question
@@ -58,7 +47,7 @@ export const writeQuestion = (question: Question): string =>
     })
     .join(' or ');
 
-export const createTruth = async (client: pg.Client, sayings: readonly Saying[]) => {
+export const createTruth = async (client: pg.Client, sayings: ReturnType<typeof makeSayings>) => {
   const readings = new Map<string, readonly string[]>();
   for (const [lang, stemmer] of Object.entries(stemmers)) {
     const { rows } = await client.query<{ word: string; stems: string[]; plain_stems: string[] }>(

@@ -7,25 +7,21 @@ import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { SearchHit, SearchRequest } from '../../../src/warehouse/search.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { connect, createDatabase } from '../../support/postgres.ts';
+import { openPostgres } from '../../support/open-postgres.ts';
+import { connect } from '../../support/postgres.ts';
 import { collect } from '../../support/rows.ts';
 import { makeBatch, makeTombstone } from '../batches.ts';
 import { createRandom, createTruth, makeQuestion, makeSayings, writeQuestion } from './search-truth.ts';
 import { findAll, type Spoken, spoken } from './spoken-calls.ts';
 
 const config = { schema: 'calls', documents: false } as const;
-const database = await createDatabase();
-const admin = await connect(database.url);
-const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
+const { database, admin, open, close } = await openPostgres(config);
+afterAll(close);
+const warehouse = open();
 await warehouse.migrate();
 beforeEach(async () => {
   await warehouse.search.drop();
   await admin.query('TRUNCATE calls.calls, calls.utterances, calls.tombstones');
-});
-afterAll(async () => {
-  await warehouse.close();
-  await admin.end();
-  await database.drop();
 });
 
 const load = (...calls: readonly Spoken[]) => warehouse.load(makeBatch({ calls: calls.map(spoken) }));
