@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
-import { createSource } from '../../src/source/source.ts';
+import { createSource, type Source } from '../../src/source/source.ts';
 import { listen } from '../support/listen.ts';
 
 export type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => void | Promise<void>;
@@ -33,6 +33,14 @@ export const openSource = (config: SourceConfig, atEnd: (close: () => Promise<vo
 export const serve = async (handler: Handler, config?: Partial<SourceConfigInput>, atEnd = onTestFinished) => {
   const server = await startServer(handler, atEnd);
   return { server, source: openSource(configFor(server.url, config), atEnd) };
+};
+
+/** The records that the list gives. */
+export const readAll = async (source: Source): Promise<unknown[]> => {
+  const records: unknown[] = [];
+  for await (const page of source.list.readPages({}))
+    for (const part of page.parts(1_000)) records.push(...part.map(({ value }) => value));
+  return records;
 };
 
 export const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {

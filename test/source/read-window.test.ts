@@ -8,13 +8,6 @@ import { readSimulated } from './simulated.ts';
 
 type ServedCall = ReturnType<typeof servedCall>;
 
-interface ActivateOptions {
-  readonly maxOffset?: number;
-  readonly maxLimit?: number;
-  readonly total?: boolean;
-  readonly respond?: (url: URL) => MemoryAnswer | undefined;
-}
-
 const servedCall = (index: number, at: number) => ({
   unique_id: `call-${String(index).padStart(6, '0')}`,
   timestamp: new Date(at).toISOString(),
@@ -23,11 +16,14 @@ const servedCall = (index: number, at: number) => ({
   transcript_json: { callData: [{ from: 'out', content: `hello ${index}` }] },
 });
 
-const openActivate = (calls: readonly ServedCall[], options: ActivateOptions = {}) => {
-  const { maxOffset = 10_000, maxLimit = 200, total = true } = options;
+const respondAsUsual = (_url: URL): MemoryAnswer | undefined => undefined;
+const openActivate = (
+  calls: readonly ServedCall[],
+  { maxOffset = 10_000, maxLimit = 200, total = true, respond = respondAsUsual } = {},
+) => {
   let pages = 0;
   const answer = (url: URL): MemoryAnswer => {
-    const other = options.respond?.(url);
+    const other = respond(url);
     if (other !== undefined) return other;
     if (url.pathname !== '/calls') return [404, { detail: 'unknown' }];
     activate.beforePage(++pages);
@@ -61,7 +57,9 @@ const openActivate = (calls: readonly ServedCall[], options: ActivateOptions = {
 const t0 = Date.UTC(2024, 6, 1);
 const second = 1_000;
 
-const start = async (calls: ServedCall[], server: ActivateOptions = {}, list: SourceConfigInput['list'] = {}) => {
+type Server = Parameters<typeof openActivate>[1];
+
+const start = async (calls: ServedCall[], server: Server = {}, list: SourceConfigInput['list'] = {}) => {
   const activate = openActivate(calls, server);
   const raw = await applyPreset({
     source: { base_url: 'https://memory.invalid', list: { preset: 'activate', ...list } },
@@ -91,41 +89,34 @@ const ofOneInstant = (count: number, statuses: readonly string[]): ServedCall[] 
   }));
 };
 
-test('finds the call that a leaving and a joining one hide from the total', async () => {
-  const calls = everySecond(600);
-  const { server, source } = await start(calls);
-  server.beforePage = (pages) => {
-    if (pages !== 2) return;
-    // One call leaves the first page, another joins at the end: the total stays, the paging skips one.
-    const [left] = calls.splice(10, 1);
-    if (left !== undefined) calls.push({ ...servedCall(9_999, t0 + 599 * second + 500), unique_id: 'zz-late' });
-  };
-  const { result, ids } = await collect(source, ['timestamp', t0, t0 + 600 * second]);
-  for (const call of calls) expect(ids).toContain(call.unique_id);
-  expect(result).toMatchObject({ calls: 600, shown: 'second_listing', problems: [] });
-});
+const late = { ...servedCall(9_999, t0 + 599 * second + 500), unique_id: 'zz-late' };
+const leave = (calls: ServedCall[]) => calls.splice(10, 1);
+const leaveAndJoin = (calls: ServedCall[]) => leave(calls) && calls.push(late);
+const move = (calls: ServedCall[]) =>
+  Object.assign(calls[10] as ServedCall, { qualified: new Date(t0 + 86_400_000).toISOString() });
+const again = { shown: 'second_listing', problems: [] };
 
-test('loses no call where one leaves while an empty second page is asked for', async () => {
-  const calls = everySecond(201);
-  const { server, source } = await start(calls, { total: false });
-  server.beforePage = (pages) => {
-    if (pages === 2) calls.splice(10, 1);
-  };
-  const { result, ids } = await collect(source, ['timestamp', t0, t0 + 300 * second]);
-  for (const call of calls) expect(ids).toContain(call.unique_id);
-  expect(result).toMatchObject({ calls: 200, shown: 'second_listing', problems: [] });
-});
-
-test('re-reads when a call leaves the past of the end-of-processing axis', async () => {
-  const calls = everySecond(600);
-  const { server, source } = await start(calls);
-  server.beforePage = (pages) => {
-    const moved = calls[10];
-    if (pages === 2 && moved !== undefined) moved.qualified = new Date(t0 + 86_400_000).toISOString();
-  };
-  const { result, ids } = await collect(source, ['qualified', t0, t0 + 20_000 * second]);
-  expect(result).toMatchObject({ calls: 599, shown: 'total' });
-  for (const [index, call] of calls.entries()) if (index !== 10) expect(ids).toContain(call.unique_id);
+/** How many there are, the change before the second page, the axis of the window, and the result. */
+test.each<[string, number, Server, (calls: ServedCall[]) => unknown, 'timestamp' | 'qualified', object]>([
+  // The total stays, the paging skips one.
+  ['leaves the first page and one joins at the end', 600, {}, leaveAndJoin, 'timestamp', { calls: 600, ...again }],
+  [
+    'leaves while an empty second page is asked for',
+    201,
+    { total: false },
+    leave,
+    'timestamp',
+    { calls: 200, ...again },
+  ],
+  ['leaves the past of the end-of-processing axis', 600, {}, move, 'qualified', { calls: 599, shown: 'total' }],
+])('loses no call where one %s', async (_, count, options, change, axis, expected) => {
+  const calls = everySecond(count);
+  const { server, source } = await start(calls, options);
+  server.beforePage = (pages) => void (pages === 2 && change(calls));
+  const to = t0 + 1_200 * second;
+  const { result, ids } = await collect(source, [axis, t0, to]);
+  for (const call of calls) if (Date.parse(call[axis]) <= to) expect(ids).toContain(call.unique_id);
+  expect(result).toMatchObject(expected);
 });
 
 test.each([1, 1_000])('cuts an instant that is too large on the other axis, in steps of %i ms', async (step) => {

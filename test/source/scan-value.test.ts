@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { parseQuietly } from '../../src/lib/parse-json.ts';
 import { scanFields } from '../../src/lib/scan-value.ts';
 import { readPageBody } from '../../src/source/json/page-body.ts';
+import { forAll } from '../support/for-all.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
 
 const scan = (text: string) => scanFields(Buffer.from(text), 0);
@@ -18,56 +19,42 @@ const bits = ['', ' ', '\n', '\u0001', ...'" \\ \\u00e9 \\x , : { } [ ] 0 - . e1
 const mutation = fc.record({ at: fc.nat(2_000), what: fc.constantFrom(...bits), remove: fc.nat(2) });
 const mutations = fc.array(mutation, { maxLength: 3 });
 
-test('scanning a record accepts what JSON.parse accepts, and finds the same fields', () => {
+test('scanning a record accepts what JSON.parse accepts, and finds the same fields', async () => {
   let accepted = 0;
   let refused = 0;
-  fc.assert(
-    fc.property(
-      fc.dictionary(fc.oneof(fc.string(), fc.constantFrom(...inheritedNames)), fc.jsonValue()),
-      fc.constantFrom(undefined, 1),
-      mutations,
-      (value, indent, cuts) => {
-        const text = mutate(JSON.stringify(value, undefined, indent), cuts);
-        if (!text.startsWith('{')) return;
-        const found = scan(text);
-        if (found === undefined || found.to < Buffer.byteLength(text.replace(/[ \t\r\n]+$/, ''))) {
-          refused += 1;
-          expect(parseQuietly(Buffer.from(text))).toBeUndefined();
-          return;
-        }
-        accepted += 1;
-        const parsed = JSON.parse(text) as Record<string, unknown>;
-        const bytes = Buffer.from(text);
-        const fields = new Map(found.fields.map((field) => [field.name, field]));
-        expect([...fields.keys()].sort()).toEqual(Object.keys(parsed).sort());
-        for (const { name, from, to } of fields.values())
-          expect(JSON.parse(bytes.toString('utf8', from, to))).toEqual(parsed[name]);
-      },
-    ),
-    { numRuns: 1_600 },
-  );
+  const records = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom(...inheritedNames)), fc.jsonValue());
+  await forAll([records, fc.constantFrom(undefined, 1), mutations], { numRuns: 1_600 }, (value, indent, cuts) => {
+    const text = mutate(JSON.stringify(value, undefined, indent), cuts);
+    if (!text.startsWith('{')) return;
+    const found = scan(text);
+    if (found === undefined || found.to < Buffer.byteLength(text.replace(/[ \t\r\n]+$/, ''))) {
+      refused += 1;
+      expect(parseQuietly(Buffer.from(text))).toBeUndefined();
+      return;
+    }
+    accepted += 1;
+    const parsed = JSON.parse(text) as Record<string, unknown>;
+    const bytes = Buffer.from(text);
+    const fields = new Map(found.fields.map((field) => [field.name, field]));
+    expect([...fields.keys()].sort()).toEqual(Object.keys(parsed).sort());
+    for (const { name, from, to } of fields.values())
+      expect(JSON.parse(bytes.toString('utf8', from, to))).toEqual(parsed[name]);
+  });
   expect(accepted).toBeGreaterThan(400);
   expect(refused).toBeGreaterThan(200);
 });
 
-test('scanning a record calls a field plain when JSON.stringify would write the same bytes', () => {
-  fc.assert(
-    fc.property(
-      fc.string({ unit: 'grapheme' }),
-      fc.double({ min: -1e15, max: 1e15, noNaN: true }),
-      fc.integer(),
-      (word, number, whole) => {
-        // Escapes and numbers below a hundredth are left to the parser, which costs time and nothing else.
-        fc.pre(!JSON.stringify(word).includes('\\') && (number === 0 || Math.abs(number) >= 0.01));
-        const text = JSON.stringify({ a: { word, list: [number, whole, null, true] } });
-        expect(scan(text)?.fields.map((field) => field.plain)).toEqual([true]);
-      },
-    ),
-    { numRuns: 400 },
-  );
+test('scanning a record calls a field plain when JSON.stringify would write the same bytes', async () => {
+  const numbers = fc.double({ min: -1e15, max: 1e15, noNaN: true });
+  await forAll([fc.string({ unit: 'grapheme' }), numbers, fc.integer()], { numRuns: 400 }, (word, number, whole) => {
+    // Escapes and numbers below a hundredth are left to the parser, which costs time and nothing else.
+    fc.pre(!JSON.stringify(word).includes('\\') && (number === 0 || Math.abs(number) >= 0.01));
+    const text = JSON.stringify({ a: { word, list: [number, whole, null, true] } });
+    expect(scan(text)?.fields.map((field) => field.plain)).toEqual([true]);
+  });
   const plain = (value: string): boolean | undefined => scan(`{"a":${value}}`)?.fields[0]?.plain;
-  const numbers = '1.0 -0 1e5 1E400 0.0000001 123456789012345678 9007199254740993 0.10000000000000001'.split(' ');
-  for (const value of [...numbers, '[1, 2]', '{"a" :1}', '"\\u0041"', '"\\/"', '{"b":1,"1":2}'])
+  const odd = '1.0 -0 1e5 1E400 0.0000001 123456789012345678 9007199254740993 0.10000000000000001'.split(' ');
+  for (const value of [...odd, '[1, 2]', '{"a" :1}', '"\\u0041"', '"\\/"', '{"b":1,"1":2}'])
     expect([value, plain(value)]).toEqual([value, false]);
   for (const value of [...'0.9342876672744751 12345678901234567000 1 -1.5 0.05 "é" [] {} [1,{"b":null}]'.split(' ')])
     expect(plain(value)).toBe(true);
