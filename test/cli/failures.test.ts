@@ -75,7 +75,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       [/--options is not valid YAML or JSON/, 'simulate', '--options', '{live: '],
       [/no dialect named nope\. Choose one of: activate/, 'simulate', '--dialect', 'nope'],
       [new RegExp(`Port ${simulator.port} is taken`), 'simulate', '--port', String(simulator.port)],
-      [/The preset “nope” cannot be read/, 'presets', 'show', 'nope'],
+      [/PRESET_UNREADABLE: The preset “nope” cannot be read/, 'presets', 'show', 'nope'],
       [/no signing key “nope” .* Use one of: main/, 'webhook', 'send', '--key', 'nope'],
       [/unknown command 'backfill nope'/, 'help', 'backfill', 'nope'],
     ];
@@ -110,9 +110,10 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
   });
 
+  // A recursive mkdir never returned there.
   test.runIf(process.platform === 'linux')('demo at a path that cannot be written says so at once', async () => {
     const result = await folder.run(['demo', '--exit', '--data-dir', '/proc/none']);
-    expectFailure(result, 2, /\/proc\/none\/demo cannot be made or written to/);
+    expectFailure(result, 2, /CONFIG_DATA_DIR: .*\/proc\/none\/demo cannot be made or written to/);
   });
 
   test('refused credentials', async () => {
@@ -125,13 +126,13 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
   test('a database that refuses connections, the user, or does not exist', async () => {
     await folder.configure(configOf({ store: { url: `postgres://me:secret-word@127.0.0.1:${closedPort}/x` } }));
     const away = await folder.run(['status']);
-    expectFailure(away, 4, /store does not answer .*Start PostgreSQL or correct its address/);
+    expectFailure(away, 4, /DATABASE_UNREACHABLE: .*store does not answer .*Start PostgreSQL or correct its address/);
     expect(away.stderr).not.toContain('secret-word');
 
     const configure = (parts: Partial<URL>) =>
       folder.configure(configOf({ store: { url: Object.assign(new URL(database.url), parts).href } }));
     await configure({ pathname: '/no_such_database' });
-    expectFailure(await folder.run(['status']), 6, /database of the store does not exist/);
+    expectFailure(await folder.run(['status']), 6, /DATABASE_MISSING: .*database of the store does not exist/);
     await configure({ username: 'nobody_of_that_name', password: 'secret-word' });
     expect((await folder.json(['status'], { code: 3 })).error.code).toBe('DATABASE_CREDENTIALS');
   });
@@ -197,10 +198,8 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
     inFolder(async (folder) => {
       await folder.configure(configOf({ source: { base_url: closed } }));
       expectFailure(await folder.run(['probe']), 4, new RegExp(`127\\.0\\.0\\.1:${closedPort}`));
-      await folder.configure(configOf({ source: { auth_url: 'http://no-such-host.invalid' } }));
-      const named = await folder.run(['probe']);
-      expect(named.stderr).toMatch(/no-such-host\.invalid/);
-      expect(named.code).toBeGreaterThan(2);
+      await folder.configure(configOf({ source: { auth_url: 'https://no-such-host.invalid' } }));
+      expectFailure(await folder.run(['probe']), 4, /SERVICE_UNREACHABLE: no-such-host\.invalid/);
     }));
 
   const temporalAway = /The Temporal server at 127\.0\.0\.1:\d+ does not answer\. Start it or correct temporal.address/;

@@ -49,8 +49,3 @@ test('presets can be a copy of the user’s own', async () => {
   const merged = await applyPreset({ source: { ...base, list: { preset: './mine.yaml' } } }, folder);
   expect(sourceConfigSchema.parse(merged.source).list.max_results).toBe(5_000);
 });
-
-test('presets that do not exist are named', async () => {
-  const nope = { source: { list: { preset: 'nope' } } };
-  await expect(applyPreset(nope)).rejects.toMatchObject({ code: 'PRESET_UNREADABLE' });
-});
