@@ -26,15 +26,12 @@ import { useTemporal } from '../support/temporal.ts';
 const database = useDatabase();
 const dataDir = useFolder('doctor');
 const [simulator, temporal] = await Promise.all([startSimulator({ calls: { count: 30 } }), useTemporal()]);
-const opened: Services[] = [];
-afterAll(async () => {
-  for (const services of opened) await services.close();
-  await simulator.stop();
-});
+afterAll(() => simulator.stop());
 
 type Over = Partial<Record<'source' | 'webhook' | 'store' | 'temporal' | 'warehouses', Record<string, unknown>>>;
 
 const silent = () => undefined;
+/** Until the end of the test. */
 const servicesOf = (over: Over = {}): Services => {
   const config = {
     source: { ...sourceOf(simulator), limits: { retries: 0 }, list: { records: 'data' }, ...over.source },
@@ -45,7 +42,7 @@ const servicesOf = (over: Over = {}): Services => {
     ...(over.warehouses === undefined ? {} : { warehouses: over.warehouses }),
   };
   const services = createServices(checkConfig(config, 'test'), silent, silent);
-  opened.push(services);
+  onTestFinished(services.close);
   return services;
 };
 

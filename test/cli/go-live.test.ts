@@ -1,6 +1,5 @@
 /** Going live on real parts: simulator with webhooks and live calls, receiver and worker as one process of the program. */
-import type { ChildProcess } from 'node:child_process';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { scheduleIds, schedulesOf } from '../../src/temporal/schedules.ts';
 import { openCliFolder } from '../support/cli.ts';
@@ -25,9 +24,7 @@ const site = await install({
   },
 });
 const folder = await openCliFolder();
-let up: ChildProcess | undefined;
 afterAll(async () => {
-  if (up !== undefined) await endProcess(up, 'SIGKILL');
   await deleteSchedules(site);
   await folder.remove();
   await site.dispose();
@@ -43,17 +40,13 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   expect(await refusalOf(4, '--url', url)).toBe('GO_LIVE_WORKER');
 
   const running = startProgram(['up', '--no-schedules', '--config', site.configPath, '--json']);
-  up = running.child;
+  onTestFinished(() => endProcess(running.child, 'SIGKILL'));
   await running.first();
   // Waiting deliveries are merged and loaded all the same; nothing is read.
-  const isThere = (id: string) =>
-    site.client.schedule
-      .getHandle(id)
-      .describe()
-      .then(
-        () => true,
-        () => false,
-      );
+  const isThere = (id: string) => {
+    const described = site.client.schedule.getHandle(id).describe();
+    return described.then(Boolean, () => false);
+  };
   for (const id of schedulesOf(site.prefix)) expect(await isThere(id), id).toBe(id === scheduleIds(site.prefix).sweep);
 
   expect(await refusalOf(2)).toBe('CONFIG_INVALID');

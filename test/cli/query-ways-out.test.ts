@@ -1,10 +1,11 @@
 /** Forbidden queries of a person, on every server of this machine: the embedded one, and Debian's PostgreSQL 15. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
+import { openCliFolder, withoutService } from '../support/cli.ts';
 import { startInstalledPostgres } from '../support/installed-postgres.ts';
+import { useOpened } from '../support/opened.ts';
 import { createDatabase, runOnServer as run, type TestDatabase } from '../support/postgres.ts';
 
 const debian = '/usr/lib/postgresql/15/bin';
@@ -99,23 +100,18 @@ const servers: readonly [name: string, isHere: boolean, start: () => Promise<Tes
 ];
 
 describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, start) => {
-  let database: TestDatabase;
-  let folder: CliFolder;
+  const database = useOpened(start, ({ drop }) => drop());
+  const folder = useOpened(openCliFolder, ({ remove }) => remove());
   const admin = (sql: string) => run(database.adminUrl, sql);
   const open = (over: object = {}) =>
     createPostgresWarehouse({ name: 'pg', url: database.url, config: { schema: 'calls', documents: false }, ...over });
   beforeAll(async () => {
-    [database, folder] = await Promise.all([start(), openCliFolder()]);
     await folder.configure(withoutService(database.url));
     const warehouse = open();
     await warehouse.migrate();
     const shown = { name: 'shown', description: '', columns: [], sql: 'SELECT 7 AS n', version: '1' };
     await warehouse.ensureViews('calls_marts', [shown]);
     await warehouse.close();
-  });
-  afterAll(async () => {
-    await folder.remove();
-    await database.drop();
   });
 
   test('a query reads tables and marts by their names', async () => {

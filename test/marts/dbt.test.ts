@@ -1,6 +1,6 @@
 /** A verdict that warehouse `main` is complete, as reconciling leaves it in the store, with its row loaded. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Range } from '../../schemas/orchestration.ts';
 import { callTables, tableOf } from '../../schemas/tables.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
@@ -11,12 +11,13 @@ import { openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { createErasures } from '../support/erasures.ts';
 import { useFolder } from '../support/folder.ts';
+import { useOpened } from '../support/opened.ts';
 import { connect, runOnServer } from '../support/postgres.ts';
 import { analytics, changeCall } from './analytics.ts';
 import { compareIncremental, compareModels } from './compare-models.ts';
-import { type Dbt, installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
+import { installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
 import { dayMicros, stateRow } from './log-rows.ts';
-import { type FilledPostgres, fillPostgres, readChangedCalls } from './two-warehouses.ts';
+import { fillPostgres, readChangedCalls } from './two-warehouses.ts';
 
 const proveRange = async (url: string, { from, to }: Range): Promise<void> => {
   const erasures = createErasures();
@@ -42,17 +43,11 @@ if (missing !== undefined) console.warn(`The dbt package is not run: dbt cannot 
 
 describe.skipIf(missing !== undefined)('the dbt package', () => {
   const folder = useFolder('dbt');
-  let here: FilledPostgres;
-  let dbt: Dbt;
-  beforeAll(async () => {
-    here = await fillPostgres(await readChangedCalls(changeCall));
-    await here.postgres.applyMarts(analytics);
-    dbt = await openDbt({ adapter: 'postgres', folder, target: postgresTarget(here.postgresUrl, 'dbt') });
-  });
-  afterAll(async () => {
-    await dbt?.close();
-    await here?.close();
-  });
+  const here = useOpened(async () => fillPostgres(await readChangedCalls(changeCall)));
+  beforeAll(() => here.postgres.applyMarts(analytics));
+  const dbt = useOpened(() =>
+    openDbt({ adapter: 'postgres', folder, target: postgresTarget(here.postgresUrl, 'dbt') }),
+  );
 
   test('builds once await says that its days are proven, with all its tests and unit tests', async () => {
     const cli = await openCliFolder();

@@ -10,8 +10,9 @@ import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts'
 import { createQueries } from '../../src/warehouse/bigquery/queries.ts';
 import { openReader } from '../../src/warehouse/bigquery/reader.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
-import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
-import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
+import { fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
+import { openCliFolder, withoutService } from '../support/cli.ts';
+import { useOpened } from '../support/opened.ts';
 import { program } from '../support/program.ts';
 
 const limits = { rows: 3, bytes: 100, billedBytes: 1_000 };
@@ -103,13 +104,13 @@ test('rows and bytes end an answer, and it says so', async () => {
 });
 
 describe('the local BigQuery', () => {
-  let here: FilledWarehouses;
-  let folder: CliFolder;
+  const here = useOpened(async () => {
+    const { documents, firstDay } = await readChangedCalls(changeCall);
+    return await fillWarehouses({ documents: documents.slice(0, 40), firstDay });
+  });
+  const folder = useOpened(openCliFolder, ({ remove }) => remove());
   let assistant: Client;
   beforeAll(async () => {
-    const { documents, firstDay } = await readChangedCalls(changeCall);
-    here = await fillWarehouses({ documents: documents.slice(0, 40), firstDay });
-    folder = await openCliFolder();
     await here.bigquery.applyMarts(analytics);
     await (await openStore({ url: here.postgresUrl })).close();
     const { project, dataset, restUrl: api_endpoint } = here.bigqueryPlace;
@@ -123,11 +124,7 @@ describe('the local BigQuery', () => {
     const server = { command: process.execPath, args, cwd: folder.path, stderr: 'inherit' } as const;
     await assistant.connect(new StdioClientTransport(server));
   });
-  afterAll(async () => {
-    await assistant?.close();
-    await folder?.remove();
-    await here?.close();
-  });
+  afterAll(() => assistant?.close());
 
   const call = async (name: string, args: Record<string, unknown> = {}) => {
     const { content, isError } = await assistant.callTool({ name, arguments: args });

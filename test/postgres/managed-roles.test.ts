@@ -4,12 +4,12 @@ import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
 import { martSettings } from '../../src/marts/mart.ts';
 import { renderViews } from '../../src/marts/render-views.ts';
 import { setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/store.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import type { Warehouse } from '../../src/warehouse/warehouse.ts';
-import { createDatabase, runOnServer, type TestDatabase } from '../support/postgres.ts';
+import { useOpened } from '../support/opened.ts';
+import { runOnServer, useDatabase } from '../support/postgres.ts';
 import { makeBatch } from '../warehouse/batches.ts';
 import { findAll, spoken } from '../warehouse/postgres/spoken-calls.ts';
 
@@ -24,12 +24,13 @@ describe.each([
   ['Azure', 'CREATEROLE CREATEDB REPLICATION'],
 ])('%s', (service, attributes) => {
   const role = `managed_${service.replaceAll(' ', '_').toLowerCase()}_${process.pid}`;
-  let database: TestDatabase;
-  let store: Store;
-  let warehouse: Warehouse;
-
+  // Once the database is gone, which is theirs.
+  afterAll(async () => {
+    const roles = [`receiver_${role}`, `${role}_callsync_reader`, role].join(', ');
+    await runOnServer(new URL('/postgres', database.adminUrl).href, `DROP ROLE IF EXISTS ${roles}`);
+  });
+  const database = useDatabase();
   beforeAll(async () => {
-    database = await createDatabase();
     const name = new URL(database.url).pathname.slice(1);
     await runOnServer(
       database.adminUrl,
@@ -39,17 +40,11 @@ describe.each([
          IF session_user = '${role}' THEN RAISE 'extension is not allow-listed' USING ERRCODE = '0A000'; END IF; END $$;
        CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('CREATE EXTENSION') EXECUTE FUNCTION public.refuse()`,
     );
-    const own = new URL(database.url);
-    [own.username, own.password] = [role, 'managed'];
-    store = await openStore({ url: own.href, max: 2 });
-    warehouse = createPostgresWarehouse({ name: 'pg', url: own.href, config: { schema: 'calls', documents: true } });
   });
-  afterAll(async () => {
-    await Promise.all([warehouse.close(), store.close()]);
-    await database.drop();
-    const roles = [`receiver_${role}`, `${role}_callsync_reader`, role].join(', ');
-    await runOnServer(new URL('/postgres', database.adminUrl).href, `DROP ROLE IF EXISTS ${roles}`);
-  });
+  const ownUrl = () => Object.assign(new URL(database.url), { username: role, password: 'managed' }).href;
+  const store = useOpened(() => openStore({ url: ownUrl(), max: 2 }));
+  const config = { schema: 'calls', documents: true };
+  const warehouse = useOpened(async () => createPostgresWarehouse({ name: 'pg', url: ownUrl(), config }));
 
   test('store, receiver, warehouse, marts and readers work', async () => {
     await setUpReceiverRole(store, `receiver_${role}`, 'secret');

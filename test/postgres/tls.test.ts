@@ -2,14 +2,14 @@
  * PostgreSQL and Temporal behind TLS; stunnel ends that of clients of Temporal where it is installed. A valid certificate is accepted; an expired or wrong one is refused with a clear
  * error.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type TemporalConfig, temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
@@ -25,18 +25,10 @@ import { until } from '../support/until.ts';
 const folder = useFolder('tls');
 const database = useDatabase();
 
-let server: Server | undefined;
-const sockets = new Set<Socket>();
-let tunnel: ChildProcess | undefined;
-afterEach(async () => {
-  if (tunnel !== undefined) await endProcess(tunnel, 'SIGTERM');
-  for (const socket of sockets) socket.destroy();
-  server?.close();
-});
-
 /** Ends TLS before `to`, as stunnel does; a client of PostgreSQL asks for TLS first. @returns its port */
 const serveTls = async (certificate: TestCertificate, to: URL): Promise<number> => {
-  server = createServer(async (socket) => {
+  const sockets = new Set<Socket>();
+  const server = createServer(async (socket) => {
     sockets.add(socket.on('error', () => undefined));
     if (to.protocol === 'postgres:') {
       await once(socket, 'readable');
@@ -48,6 +40,10 @@ const serveTls = async (certificate: TestCertificate, to: URL): Promise<number> 
     sockets.add(target.on('error', () => undefined));
     open.on('error', () => target.destroy());
     open.pipe(target).pipe(open);
+  });
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
   });
   await once(server.listen(0), 'listening');
   return (server.address() as AddressInfo).port;
@@ -67,7 +63,8 @@ const startStunnel = async ({ cert, key }: TestCertificate, to: string): Promise
     file,
     `foreground = yes\npid =\n[temporal]\naccept = 127.0.0.1:${port}\nconnect = ${to}\ncert = ${pair}\n`,
   );
-  tunnel = spawn(stunnel, [file], { stdio: 'ignore' });
+  const tunnel = spawn(stunnel, [file], { stdio: 'ignore' });
+  onTestFinished(() => endProcess(tunnel, 'SIGTERM'));
   await until('stunnel listens', async () => {
     const socket = connect(port, '127.0.0.1');
     const answers = await once(socket, 'connect').then(Boolean, () => false);

@@ -1,30 +1,22 @@
 /** Scheduled backfills on a real Temporal server: when they run, who owns them, and that a run survives its worker. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { type ScheduledBackfill, scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import * as schedules from '../../src/temporal/schedules.ts';
 import { type BackfillProgress, backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { endProcess, useInstallation } from '../support/installation.ts';
-import { listDue, type TestTemporal, useTemporal } from '../support/temporal.ts';
+import { listDue, useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
 const defaults = { axis: 'qualified', sync: { order: 'newest_first', concurrency: 1 } } as const;
 const wantedOf = (over: object): ScheduledBackfill => scheduledBackfillSchema.parse({ name: 'nightly', ...over });
 
-describe('schedules', () => {
-  let temporal: TestTemporal;
-  let connection: Connection;
-  let client: Client;
-  let prefix: string;
-
-  beforeAll(async () => {
-    temporal = await useTemporal();
-    prefix = temporal.taskQueue;
-    connection = await Connection.connect({ address: temporal.address });
-    client = new Client({ connection, namespace: temporal.namespace });
-  });
+describe('schedules', async () => {
+  const { address, namespace, taskQueue: prefix } = await useTemporal();
+  const connection = await Connection.connect({ address });
+  const client = new Client({ connection, namespace });
   afterAll(async () => {
     for (const { name } of await schedules.listBackfillSchedules(client, prefix))
       await schedules.backfillSchedule(client, prefix, name).delete();

@@ -19,44 +19,6 @@ import { openPipeline } from '../support/pipeline.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
-type Activities = Record<string, (input: never) => Promise<unknown>>;
-
-/** @param slots activities at once, per queue; 10 by default. */
-const startFakeWorkers = async (
-  activities: Partial<Record<Exclude<keyof messages.TaskQueues, 'workflows'>, Activities>>,
-  slots: Partial<Record<keyof messages.TaskQueues, number>> = {},
-) => {
-  const { address, taskQueue } = await useTemporal();
-  const connection = await Connection.connect({ address });
-  const native = await NativeConnection.connect({ address });
-  const queues = messages.taskQueuesOf(taskQueue);
-  const codePath = new URL('../../dist/workflow-bundle.js', import.meta.url).pathname;
-  const workers = await Promise.all([
-    Worker.create({ connection: native, taskQueue: queues.workflows, workflowBundle: { codePath } }),
-    ...(['live', 'read', 'load'] as const).map((role) =>
-      Worker.create({
-        connection: native,
-        taskQueue: queues[role],
-        activities: { unused: () => Promise.resolve(), ...activities[role] },
-        maxConcurrentActivityTaskExecutions: slots[role] ?? 10,
-        // A hanging activity hears of its end by a heartbeat, and holds its slot until then.
-        maxHeartbeatThrottleInterval: '500ms',
-      }),
-    ),
-  ]);
-  const runs = workers.map((worker) => worker.run());
-  return {
-    client: new Client({ connection }),
-    queues,
-    dispose: async () => {
-      for (const worker of workers) worker.shutdown();
-      await Promise.all(runs);
-      await connection.close();
-      await native.close();
-    },
-  };
-};
-
 /**
  * Sync, inbox merge and re-reads: they wait neither for the service, nor for slots that backfills hold, nor for a backlog. Erasures
  * wait for a warehouse that is away.
@@ -65,8 +27,8 @@ type PlannedSync = Awaited<ReturnType<typeof planSync>>;
 
 const hour = 3_600_000_000;
 
-/** The present behaviour of the made-up service, and the requests to it. */
-const state = {
+/** The behaviour of the made-up service, and the requests to it. */
+const calm = () => ({
   merges: 0,
   /** The inbox never gets empty. */
   more: false,
@@ -89,7 +51,9 @@ const state = {
   indivisible: false,
   /** One attempt to end an erasure. */
   carryOn: async (_requestId: string): Promise<unknown> => undefined,
-};
+});
+const state = calm();
+beforeEach(() => void Object.assign(state, calm()));
 
 /** Like a request to a service that is away: it ends with its worker or workflow. */
 const hang = async (): Promise<never> => {
@@ -98,60 +62,78 @@ const hang = async (): Promise<never> => {
   return await context.cancelled.finally(() => clearInterval(beat));
 };
 
-const site = useOpened(
-  () =>
-    startFakeWorkers(
-      {
-        live: {
-          mergeInbox: async () => {
-            state.merges += 1;
-            return { repeats: state.repeats, more: state.more };
-          },
-          rereadCalls: async () => {
-            state.rereads += 1;
-            return await hang();
-          },
-          planSync: async () => state.plan,
-          readRangePart: async ({ range, axis }: { range: Range; axis: string }) => {
-            state.read.push(range);
-            state.axes.push(axis);
-            while (state.slow?.to === range.to) await delay(20);
-            return { totals: { ...emptyTotals, calls: 1 }, rest: null, windowLength: hour };
-          },
-          finishSync: async () => {
-            state.finishes += 1;
-            return { watermark: state.finishes };
-          },
-        },
-        read: {
-          countRange: async ({ range }: { range: Range }) => {
-            return { range, expected: null, windowLength: hour, indivisible: state.indivisible };
-          },
-          readRangePart: async () => {
-            state.parts += 1;
-            return state.loading ? { totals: emptyTotals, rest: null, windowLength: hour } : await hang();
-          },
-        },
-        load: {
-          listPending: async () => (state.pending === 0 ? {} : { main: state.pending }),
-          loadPending: async () => {
-            if (state.loading) return await hang();
-            const held = state.held > 0 ? state.held-- : 0;
-            return { sent: 0, changed: held === 0 ? 1 : 0, more: false, held };
-          },
-          runMaintenance: async () => {
-            state.maintained += 1;
-          },
-          resumeErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
-        },
-      },
-      { read: 2 },
+const activities = {
+  live: {
+    mergeInbox: async () => {
+      state.merges += 1;
+      return { repeats: state.repeats, more: state.more };
+    },
+    rereadCalls: async () => {
+      state.rereads += 1;
+      return await hang();
+    },
+    planSync: async () => state.plan,
+    readRangePart: async ({ range, axis }: { range: Range; axis: string }) => {
+      state.read.push(range);
+      state.axes.push(axis);
+      while (state.slow?.to === range.to) await delay(20);
+      return { totals: { ...emptyTotals, calls: 1 }, rest: null, windowLength: hour };
+    },
+    finishSync: async () => {
+      state.finishes += 1;
+      return { watermark: state.finishes };
+    },
+  },
+  read: {
+    countRange: async ({ range }: { range: Range }) => {
+      return { range, expected: null, windowLength: hour, indivisible: state.indivisible };
+    },
+    readRangePart: async () => {
+      state.parts += 1;
+      return state.loading ? { totals: emptyTotals, rest: null, windowLength: hour } : await hang();
+    },
+  },
+  load: {
+    listPending: async () => (state.pending === 0 ? {} : { main: state.pending }),
+    loadPending: async () => {
+      if (state.loading) return await hang();
+      const held = state.held > 0 ? state.held-- : 0;
+      return { sent: 0, changed: held === 0 ? 1 : 0, more: false, held };
+    },
+    runMaintenance: async () => {
+      state.maintained += 1;
+    },
+    resumeErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
+  },
+};
+
+const site = useOpened(async () => {
+  const { address, taskQueue } = await useTemporal();
+  const connection = await Connection.connect({ address });
+  const native = await NativeConnection.connect({ address });
+  const queues = messages.taskQueuesOf(taskQueue);
+  const codePath = new URL('../../dist/workflow-bundle.js', import.meta.url).pathname;
+  const workers = await Promise.all([
+    Worker.create({ connection: native, taskQueue: queues.workflows, workflowBundle: { codePath } }),
+    ...(['live', 'read', 'load'] as const).map((role) =>
+      Worker.create({
+        connection: native,
+        taskQueue: queues[role],
+        activities: activities[role],
+        maxConcurrentActivityTaskExecutions: role === 'read' ? 2 : 10,
+        // A hanging activity hears of its end by a heartbeat, and holds its slot until then.
+        maxHeartbeatThrottleInterval: '500ms',
+      }),
     ),
-  ({ dispose }) => dispose(),
-);
-beforeEach(() => {
-  Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], axes: [], finishes: 0 });
-  Object.assign(state, { pending: 0, held: 0, loading: false, more: false, indivisible: false });
+  ]);
+  const runs = workers.map((worker) => worker.run());
+  const close = async () => {
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(runs);
+    await connection.close();
+    await native.close();
+  };
+  return { client: new Client({ connection }), queues, close };
 });
 
 const start = (type: string, workflowId: string, more: Record<string, unknown> = {}) =>
@@ -177,7 +159,7 @@ test('while the list is away and a repeated delivery waits, every wake brings a 
     await until('the inbox is merged again', async () => state.merges > before);
   }
   await merge.terminate();
-  Object.assign(state, { more: true, maintained: 0 });
+  state.more = true;
   const sweep = await start('sweep', `${prefix}/sweep`, { prefix });
   await sweep.result();
   expect(state.maintained).toBe(1);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import chromium from '@sparticuz/chromium';
 import { type Browser, launch, type Page } from 'puppeteer-core';
-import { afterAll, beforeAll } from 'vitest';
+import { useOpened } from '../../support/opened.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -22,12 +22,11 @@ export const pictures = process.env.CALLSYNC_SCREENSHOTS;
 
 /** A page for the tests of a group, from `beforeAll` on, and the text of an element of it. */
 export const usePage = () => {
-  const held = {} as { browser: Browser; page: Page };
-  beforeAll(async () => {
-    held.browser = await openBrowser();
-    held.page = await held.browser.newPage();
-  });
-  afterAll(() => held.browser?.close());
+  const open = async () => {
+    const browser = await openBrowser();
+    return { browser, page: await browser.newPage() };
+  };
+  const held = useOpened(open, ({ browser }) => browser.close());
   const text = async (selector: string) => (await held.page.$eval(selector, ({ textContent }) => textContent)) ?? '';
   return { held, text };
 };
