@@ -20,7 +20,9 @@ const phoneOf = (data: string) => rowsOf({ in: { type: 'PHONE', data } }).contac
 
 const digits = '9'.repeat(38);
 
-test.each([
+const none = (text: string): [string, undefined] => [text, undefined];
+
+test.each<[string, string | undefined]>([
   ['5', '5'],
   ['+5', '5'],
   ['-5.50', '-5.5'],
@@ -38,21 +40,10 @@ test.each([
   [`0.${digits}`, `0.${digits}`],
   [`-${digits}.${digits}`, `-${digits}.${digits}`],
   [`1.${'0'.repeat(200)}`, '1'],
-])('decimals: %s → %s', (text, expected) => {
+  ...['', '1 000', `1${digits}`, `0.0${digits}`, '--1', '١'].map(none),
+  ...'. - e5 1e 1,5 n/a NaN Infinity 0x10 1e38 1e-39 1e9999 1e99999'.split(' ').map(none),
+])('decimals: %j → %s', (text, expected) => {
   expect(decimalOf(text)).toBe(expected);
-});
-
-test.each([
-  '',
-  ...'. - e5 1e 1,5'.split(' '),
-  '1 000',
-  ...'n/a NaN Infinity 0x10 1e38 1e-39 1e9999 1e99999'.split(' '),
-  `1${digits}`,
-  `0.0${digits}`,
-  '--1',
-  '١',
-])('decimals: %j is none', (text) => {
-  expect(decimalOf(text)).toBeUndefined();
 });
 
 test('decimals agree with the reading of the digests', () =>

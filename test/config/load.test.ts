@@ -44,16 +44,11 @@ test('a configuration refuses a lookback that is shorter than the settling time,
   expect((await failure(`${minimal}sync:\n  settle: 11m\n`)).message).toMatch(/sync\.lookback/);
 });
 
-test('a configuration lies over the preset that it names', async () => {
-  const { source, webhook } = await load(`${minimal}  list:\n    preset: activate\n    max_results: 500\n`);
+test('a configuration lies over the preset that it names, and null means not written: it undoes a preset, and a section may have nothing else', async () => {
+  const list = '  list:\n    preset: activate\n    max_results: 500\n    total_path:\n';
+  const { source, webhook, temporal } = await load(`${minimal}${list}temporal:\n  tls:\nsync:\n`);
   expect(source.list).toMatchObject({ records: 'data', max_results: 500, pagination: { style: 'offset', size: 200 } });
   expect(webhook.header_prefix).toBe('X-Uhlive-');
-});
-
-test('null means not written, so that a section with every key switched off is fine, and a preset can be undone', async () => {
-  const { temporal, source } = await load(
-    `${minimal}  list:\n    preset: activate\n    total_path:\ntemporal:\n  tls:\nsync:\n`,
-  );
   expect(temporal.tls).toEqual({});
   expect(source.list.total_path).toBeUndefined();
 });
@@ -82,9 +77,12 @@ test('the environment reaches every kind of key, text as it stands and the rest 
   expect(config.warehouses.lake).toMatchObject({ type: 'bigquery', project: 'p', dataset: 'calls_eu' });
 });
 
-test('the environment wins over the file and leaves the rest of it', async () => {
-  const yaml = `${minimal}  realm: from-file\nstore:\n  port: 5440\n  data_dir: /data\n`;
-  const config = await load(yaml, { CALLSYNC_STORE__PORT: '5441', CALLSYNC_STORE: '{pool_size: 4}' });
+test('the environment wins over the file and leaves the rest of it, also of a warehouse whose name has a dash', async () => {
+  const warehouses = 'warehouses:\n  big-lake: { type: bigquery, project: p }\n';
+  const yaml = `${minimal}  realm: from-file\nstore:\n  port: 5440\n  data_dir: /data\n${warehouses}`;
+  const location = { CALLSYNC_WAREHOUSES__BIG_LAKE__LOCATION: 'US' };
+  const config = await load(yaml, { CALLSYNC_STORE__PORT: '5441', CALLSYNC_STORE: '{pool_size: 4}', ...location });
+  expect(config.warehouses['big-lake']).toMatchObject({ project: 'p', location: 'US' });
   expect(config.store).toMatchObject({ port: 5441, data_dir: '/data', pool_size: 4 });
   expect(config.source.realm).toBe('from-file');
 });
@@ -95,12 +93,6 @@ test('the environment leaves the file alone where a variable is empty, and lets 
   expect(config.store.port).toBe(5440);
   expect(Object.keys(config.warehouses)).toEqual(['postgres']);
   expect(config.source.scope).toBe('');
-});
-
-test('the environment reaches a warehouse whose name has a dash', async () => {
-  const yaml = `${minimal}warehouses:\n  big-lake: { type: bigquery, project: p }\n`;
-  const config = await load(yaml, { CALLSYNC_WAREHOUSES__BIG_LAKE__LOCATION: 'US' });
-  expect(config.warehouses['big-lake']).toMatchObject({ location: 'US' });
 });
 
 test('the environment is refused where it names no key', async () => {

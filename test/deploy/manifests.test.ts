@@ -39,39 +39,30 @@ const findProblems = (manifest: Manifest): string[] => {
   const { validate } = require(join(root, `node_modules/kubernetes-models/_schemas/IoK8sApi${name.join('')}.js`)) as {
     validate: Validator;
   };
-  const lookedAt = new Map<object, Looked>();
-  const valid = validate(recordReads(manifest, lookedAt));
+  const read = new Set<string>();
+  const valid = validate(recordReads(manifest, '', read));
   const errors = valid ? [] : (validate.errors ?? []).map(({ instancePath, keyword }) => `${instancePath} ${keyword}`);
-  return [...errors, ...unreadKeys(manifest, lookedAt, '')];
+  return [...errors, ...unreadKeys(manifest, '', read)];
 };
 
-interface Looked {
-  readonly read: Set<string | symbol>;
-  readonly proxy: object;
-}
-
-const recordReads = (value: unknown, lookedAt: Map<object, Looked>): unknown => {
+/** The value, which adds the path of whatever is read of it. */
+const recordReads = (value: unknown, path: string, read: Set<string>): unknown => {
   if (typeof value !== 'object' || value === null) return value;
-  const known = lookedAt.get(value);
-  if (known !== undefined) return known.proxy;
-  const read = new Set<string | symbol>();
-  const proxy = new Proxy(value, {
-    get(target, key) {
-      read.add(key);
-      return recordReads(Reflect.get(target, key), lookedAt);
-    },
-  });
-  lookedAt.set(value, { read, proxy });
-  return proxy;
+  const get = (target: object, key: string | symbol): unknown => {
+    const here = `${path}/${String(key)}`;
+    read.add(here);
+    return recordReads(Reflect.get(target, key), here, read);
+  };
+  return new Proxy(value, { get });
 };
 
-const unreadKeys = (value: unknown, lookedAt: Map<object, Looked>, path: string): string[] => {
-  const read = typeof value === 'object' && value !== null ? lookedAt.get(value)?.read : undefined;
+const unreadKeys = (value: unknown, path: string, read: ReadonlySet<string>): string[] => {
+  if (typeof value !== 'object' || value === null) return [];
   // Never looked into: the schema leaves its shape open.
-  if (read === undefined || (read.size === 0 && !Array.isArray(value))) return [];
-  return Object.entries(value as object).flatMap(([key, child]) => {
+  if (!Array.isArray(value) && ![...read].some((one) => one.startsWith(`${path}/`))) return [];
+  return Object.entries(value).flatMap(([key, child]) => {
     const here = `${path}/${key}`;
-    return read.has(key) ? unreadKeys(child, lookedAt, here) : [`${here} unknown`];
+    return read.has(here) ? unreadKeys(child, here, read) : [`${here} unknown`];
   });
 };
 

@@ -3,19 +3,11 @@ import { makeLogRow } from '../warehouse/batches.ts';
 
 export const dayMicros = 86_400_000_000;
 
-interface VerdictShape {
-  /** Days from the first one. */
-  readonly from: number;
-  readonly to: number;
-  readonly outcome: string;
-  /** Of another axis, or of an earlier ledger, where it is not `timestamp` and 1: neither counts. */
-  readonly axis?: string;
-  readonly epoch?: number;
-  readonly level?: 'rows';
-}
-
-/** Oldest verdict first. */
-export const verdictShapes: readonly VerdictShape[] = [
+/**
+ * Oldest verdict first, by days from the first one. Of another axis, or of an earlier ledger, where it is not `timestamp`
+ * and 1: neither counts.
+ */
+export const verdictShapes = [
   { from: 0, to: 1, outcome: 'proven' },
   { from: 1, to: 3, outcome: 'proven' },
   { from: 2, to: 2.5, outcome: 'unproven' },

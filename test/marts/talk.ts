@@ -9,17 +9,12 @@ export const utterancesOf = (document: CallDocument): readonly Utterance[] =>
 export const agentSideOf = (document: CallDocument): 'in' | 'out' =>
   (document.metadata as { Direction: string }).Direction === 'IN' ? 'out' : 'in';
 
-/** How the service sends utterances, and which gaps count as silence. */
-export interface TalkUnits {
-  /** Units of an utterance's duration in a second. */
-  readonly duration: number;
-  /** Longest gap that is none, in hundredths of a second. */
-  readonly gap: number;
-}
-
+/** Longest gap that is no silence, in hundredths of a second. */
+const longestGap = 30;
 const bits: Readonly<Record<string, number>> = { in: 1, out: 2 };
 
-export const talkOf = (utterances: readonly Utterance[], agentSide: string, units: TalkUnits) => {
+/** @param unitsASecond of an utterance's duration */
+export const talkOf = (utterances: readonly Utterance[], agentSide: string, unitsASecond: number) => {
   if (utterances.length === 0)
     return {
       talk_status: 'no transcript',
@@ -32,7 +27,7 @@ export const talkOf = (utterances: readonly Utterance[], agentSide: string, unit
     };
   const spans = utterances.map(({ from, datetime, duration }) => {
     const start = Math.round(datetime * 100);
-    return { side: from, start, end: start + Math.round((duration * 100) / units.duration) };
+    return { side: from, start, end: start + Math.round((duration * 100) / unitsASecond) };
   });
   const first = Math.min(...spans.map(({ start }) => start));
   const last = Math.max(...spans.map(({ end }) => end));
@@ -49,7 +44,7 @@ export const talkOf = (utterances: readonly Utterance[], agentSide: string, unit
     talk.both += Number(who === 3);
     if (who === 0) gap += 1;
     else {
-      if (gap > units.gap) {
+      if (gap > longestGap) {
         silence += gap;
         longestSilence = Math.max(longestSilence, gap);
       }

@@ -51,7 +51,7 @@ test('talk figures are those of the timeline, counted hundredth by hundredth of 
   for (const document of here.documents) {
     const row = rows.get(document.unique_id) ?? {};
     const utterances = utterancesOf(document);
-    const expected = talkOf(utterances, agentSideOf(document), { duration: 1000, gap: 30 });
+    const expected = talkOf(utterances, agentSideOf(document), 1000);
     for (const [name, value] of Object.entries(expected)) {
       if (typeof value === 'number') expect(row[name], `${name} of ${document.unique_id}`).toBeCloseTo(value, 4);
       else expect(row[name], name).toBe(value);

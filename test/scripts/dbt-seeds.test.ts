@@ -62,7 +62,7 @@ const facts = calls.map((document) => {
     duration_seconds: Number(document.duration),
     deal_value: /^\d+\.?\d*$/.test(deal) ? Number(deal) : null,
     tags: document.tags as unknown as readonly { display_name: string; confidence: number; value: unknown }[],
-    talk: talkOf(utterances, agentSideOf(document), { duration: 1, gap: 30 }),
+    talk: talkOf(utterances, agentSideOf(document), 1),
   };
 });
 const deliveries = listSeedDeliveries(calls).map((one) => ({ ...one, business_day: dayOf(one.receivedMs) }));
