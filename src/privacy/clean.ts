@@ -46,8 +46,6 @@ export const openRules = (options: CleanOptions) => ({
   tokensOf: rememberRecent(mostTokens, (text) => makeTokensOf(text, options)),
   /** Tokens since the last clearing. */
   aliases: new Map() as Aliases,
-  /** Names in which nothing was found. */
-  plainNames: new Set<string>(),
 });
 
 /**
@@ -136,10 +134,9 @@ const cleanFields = (
 
 /** A field's name as it is stored: detectors look at it too. */
 const cleanName = (name: string, node: RuleNode, pass: Pass): string => {
-  const { plainNames } = pass.rules;
-  if (node.action === 'keep' || plainNames.has(name)) return name;
+  if (node.action === 'keep' || node.isNamePlain) return name;
   const renamed = redactText(name, '', pass);
-  if (renamed === name && plainNames.size < mostNames) plainNames.add(name);
+  node.isNamePlain = renamed === name;
   return renamed;
 };
 

@@ -21,6 +21,15 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 const tokenBegin = 'ph';
 /** Every other word is neither number nor filler. */
 const known = new Set([...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots, tokenBegin]);
+/** The first and the last letter, small or capital. */
+const endsOf = (text: string, from: number, to: number): number =>
+  ((text.charCodeAt(from) & 31) << 5) | (text.charCodeAt(to - 1) & 31);
+/** By these, a bit for each length of a known word: nearly all talk is passed over without making strings. */
+const knownLengths = new Int32Array(1024);
+for (const word of known) {
+  const ends = endsOf(word, 0, word.length);
+  knownLengths[ends] = (knownLengths[ends] as number) | (1 << word.length);
+}
 const tokenGoesOn = /_[a-z\d]+_[a-z2-7]{52}/y;
 
 /** A word that is neither number nor filler. */
@@ -47,7 +56,8 @@ export const lookAt = (text: string) => {
     at += 1;
     if (letters[code] === 1) {
       while (letters[text.charCodeAt(at)] === 1) at += 1;
-      const word = text.slice(from, at).toLowerCase();
+      const lengths = knownLengths[endsOf(text, from, at)] as number;
+      const word = (lengths & (1 << (at - from))) === 0 ? '' : text.slice(from, at).toLowerCase();
       if (!known.has(word)) {
         addWord(parts);
         continue;
@@ -86,7 +96,7 @@ export const chooseUtterances = (
   const near = (index: number): readonly Look[] => looks.slice(Math.max(0, index - reach), index + reach + 1);
   for (const [index, look] of looks.entries()) {
     if (look.hasSign && near(index).some(({ hasDot }) => hasDot)) choose(index, index);
-    if (announces(index) && near(index).some(({ hasNumber }) => hasNumber)) choose(index, index);
+    if (near(index).some(({ hasNumber }) => hasNumber) && announces(index)) choose(index, index);
     // Runs of each speaker, and of all together.
     for (const key of isDialogue ? [spoken[index]?.speaker, undefined] : [undefined]) {
       const run = runs.get(key) ?? { from: index, last: index, digits: 0, words: 0 };

@@ -28,6 +28,8 @@ export interface RuleNode {
   readonly action: PrivacyRule['action'];
   /** False where everything here and below is kept, so that nobody needs to look. */
   readonly mayAct: boolean;
+  /** Whether detectors are known to find nothing in the name of this place. */
+  isNamePlain: boolean;
   /** The rules on a field of this value. */
   child(name: string): RuleNode;
 }
@@ -68,6 +70,7 @@ export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
     return {
       action: whole === -1 ? 'keep' : (fitting[whole] as CompiledRule).action,
       mayAct: deciding.some(({ action }) => action !== 'keep'),
+      isNamePlain: false,
       child(name) {
         const held = children.get(name);
         if (held !== undefined) return held;

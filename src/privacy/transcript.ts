@@ -37,7 +37,8 @@ const alignWords = (text: string, words: readonly unknown[]): Place[] | undefine
     const value = spokenBy(word);
     if (typeof value !== 'string') return undefined;
     const start = text.indexOf(value, at);
-    if (start === -1 || isWordCharacter.test(text.slice(at, start))) return undefined;
+    const between = text.slice(at, start);
+    if (start === -1 || (between !== ' ' && isWordCharacter.test(between))) return undefined;
     at = start + value.length;
     places.push({ start, end: at });
   }
@@ -50,9 +51,10 @@ const readUtterance = (item: unknown): Utterance => {
   const words: readonly unknown[] = Array.isArray(fields.words) ? fields.words : [];
   const content = typeof fields.content === 'string' ? fields.content : undefined;
   if (words.length === 0) return { fields, speaker, words, text: content ?? '', agrees: true };
-  const joined = words.map((word) => String(spokenBy(word) ?? '')).join(' ');
   const agrees = content === undefined || alignWords(content, words) !== undefined;
-  return { fields, speaker, words, text: agrees ? (content ?? joined) : `${content}\n${joined}`, agrees };
+  if (agrees && content !== undefined) return { fields, speaker, words, text: content, agrees };
+  const joined = words.map((word) => String(spokenBy(word) ?? '')).join(' ');
+  return { fields, speaker, words, text: agrees ? joined : `${content}\n${joined}`, agrees };
 };
 
 /** @param callData the list of utterances; anything else has none. */

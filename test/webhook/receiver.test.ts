@@ -218,6 +218,18 @@ test('gives the memory of a body back once it is written, and no earlier even if
   await other.stop();
 });
 
+test('gives the memory of a body back once privacy rules made another of it', async () => {
+  const sent: Buffer[] = [];
+  const admit = async (bytes: Buffer) => {
+    sent.push(bytes);
+    return { body: Buffer.from('{}'), bodyHash: Buffer.alloc(32) };
+  };
+  const other = await database.receive({ admit });
+  expect(await other.statusOf(deliveryHeaders(body, 'ruled'), body)).toBe(200);
+  expect(sent.map(({ length }) => length)).toEqual([0]);
+  await other.stop();
+});
+
 test('survives a wake that fails', async () => {
   let calls = 0;
   const wake = () => (++calls === 1 ? Promise.reject(new Error('away')) : Promise.resolve());

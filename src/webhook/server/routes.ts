@@ -72,12 +72,14 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
           return await reject(verdict.reason, body.length);
         }
         if (verdict.key !== null) senders.note(sender);
+        const admitted = admit === undefined ? admitAsSent(body) : await admit(body);
+        if (admitted.body !== body) options.bodies.free(body);
         const storedIn = await options.groupCommit.commit({
           arrivalId,
           ...headers,
           receivedAt,
           signingKey: verdict.key,
-          ...(admit === undefined ? admitAsSent(body) : await admit(body)),
+          ...admitted,
         });
         metrics.accepted.inc({ stored_in: storedIn, key: verdict.key ?? '' });
         return reply.code(200).send();

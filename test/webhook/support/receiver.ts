@@ -10,6 +10,7 @@ import { type ConnectionUrl, openPool } from '../../../src/postgres/database.ts'
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';
+import type { Admit } from '../../../src/webhook/server/routes.ts';
 import { openSigningKeys, type Verifier } from '../../../src/webhook/server/signature.ts';
 import { openSpool } from '../../../src/webhook/spool/spool.ts';
 import { exchange, head, testSecret } from './raw-http.ts';
@@ -23,6 +24,7 @@ export interface StartOptions {
   readonly config?: Partial<z.input<typeof webhookConfigSchema>>;
   readonly verifier?: Verifier;
   readonly wake?: () => Promise<void>;
+  readonly admit?: Admit;
   /** Kept after `stop`; a folder of its own without it. */
   readonly spoolDir?: string;
   /** How often secret files are looked at. */
@@ -51,6 +53,7 @@ export const startReceiver = async (options: StartOptions) => {
     ...{ config, secrets: keys, inbox, spool, registry, log },
     wake: options.wake ?? (async () => {}),
     ...(options.verifier && { verifier: options.verifier }),
+    admit: options.admit,
   });
   await receiver.listen();
   const port = Number(new URL(receiver.address).port);
