@@ -19,7 +19,6 @@ import { personOf, recordOf, squeeze, valuesOf } from '../pipeline/load/planted-
 import { localBigquery, openBigqueryTarget, readBigquery } from '../pipeline/persons/bigquery-target.ts';
 import { eraseUnderRestores, openPostgresTarget } from '../pipeline/persons/erasure-cases.ts';
 import { readSchemas } from '../pipeline/persons/search-everything.ts';
-import { useBigQuery } from '../support/bigquery.ts';
 import { endProcess } from '../support/installation.ts';
 import { openPipeline, register } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
@@ -55,7 +54,7 @@ const openPlace = async (name: string) => {
   const folder = mkdtempSync(join(tmpdir(), `callsync-${name}-`));
   const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
   const database = await createDatabase();
-  const bigquery = localBigquery(await useBigQuery());
+  const bigquery = await localBigquery();
   const pool = new pg.Pool({ connectionString: database.url });
   const running: ChildProcess[] = [];
   onTestFinished(async () => {

@@ -4,12 +4,12 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import { backfillSchedule, createBackfillSchedule } from '../../src/temporal/schedules.ts';
 import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
-import { endProcess, type Installation, install } from '../support/installation.ts';
-import { killAndRestart, listDue, startTemporal } from '../support/temporal.ts';
+import { endProcess, type Installation, installForTest } from '../support/installation.ts';
+import { listDue, temporalForTest } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -53,18 +53,11 @@ const account = async (site: Installation, name: string) => {
 };
 
 test('backfills: every due run happened once, was skipped by its policy, or is counted as missed', async () => {
-  let server = await startTemporal();
-  const restart = async (downMs: number): Promise<void> => {
-    server = await killAndRestart(server, downMs);
-  };
-  const site = await install({
-    temporalAddress: server.address,
+  const { address: temporalAddress, restart } = await temporalForTest();
+  const site = await installForTest({
+    temporalAddress,
     simulator: { seed: 37, calls: { count: 20, utterances: 0 }, rateLimit: { requests: 0 } },
     source: { limits: { requests: 400, per_s: 1 } },
-  });
-  onTestFinished(async () => {
-    await site.dispose();
-    await server.dispose();
   });
   for (const overlap of policies) {
     const often = { name: overlap, every: '2s', last: '900d', overlap_policy: overlap, catchup_window: '10s' };

@@ -9,7 +9,7 @@ import { describeActivateBackfill } from '../e2e/activate-backfill-cases.ts';
 import { describeBacklog } from '../store/backlog-cases.ts';
 import { describeRestored } from '../store/restored-cases.ts';
 import { describeScale } from '../store/scale-cases.ts';
-import { endProcess, install } from '../support/installation.ts';
+import { endProcess, installForTest } from '../support/installation.ts';
 import { column } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 
@@ -32,16 +32,15 @@ const wanted = 50_000;
 test('storm: loses nothing, doubles nothing, and stays small in Temporal', async () => {
   const calls = { count: planned, utterances: 1, words: 3, tags: 1, otherShare: 0 };
   const pagination = { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 100 };
-  const site = await install({
+  const site = await installForTest({
     simulator: { seed: 21, calls, rateLimit: { requests: 0 } },
     source: { limits: { requests: 1_000, per_s: 1 }, list: { preset: 'activate', pagination } },
   });
   const workers: ChildProcess[] = [];
   let killing = true;
   let kills = 0;
-  onTestFinished(async () => {
+  onTestFinished(() => {
     killing = false;
-    await site.dispose();
   });
   for (let n = 0; n < 3; n += 1) workers.push(await site.startWorker());
   const { workflowId } = await site.backfill('storm', { concurrency: 6 });

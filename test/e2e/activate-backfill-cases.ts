@@ -5,12 +5,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { startBackfill } from '../../src/temporal/workflow-client.ts';
-import type { BackfillProgress } from '../../workflows/messages.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { useOpened } from '../support/opened.ts';
+import { settledRange } from '../support/settled-range.ts';
 
-const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
 const offsets = { style: 'offset', offset: 'offset', size: 'limit' } as const;
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 
@@ -35,8 +33,8 @@ const openSite = async ({ calls, seconds, pageSize, maxOffset, targetCalls }: Ac
     simulator: {
       seed: 17,
       calls: {
-        // All of them are processed by now, some of them days after their time.
-        ...{ from: daysAgo(36), to: daysAgo(6), lateShare: 0.1, lateMaxDays: 5 },
+        // Some of them are processed days after their time.
+        ...{ ...settledRange, lateShare: 0.1, lateMaxDays: 5 },
         ...{ count: calls, utterances: 1, words: 2, tags: 1, otherShare: 0 },
       },
       dialectOverrides: { paging: { ...offsets, defaultSize: 50, maxSize: 200, maxOffset } },
@@ -76,16 +74,9 @@ const disturb = async (site: Installation, work: Promise<unknown>): Promise<numb
   return changes;
 };
 
-const readRange = async (site: Installation, name: string, axis: string, range: { from: number; to: number }) => {
-  const handle = await startBackfill(site.client, site.prefix, {
-    name,
-    axis,
-    range: { from: range.from * 1000, to: range.to * 1000 },
-    direction: 'newest_first',
-    concurrency: 6,
-    force: true,
-  });
-  return (await handle.result()) as BackfillProgress;
+const readRange = async (site: Installation, name: string, axis: string, times: { from: number; to: number }) => {
+  const range = { from: times.from * 1000, to: times.to * 1000 };
+  return (await site.backfill(name, { axis, range, concurrency: 6, force: true })).result;
 };
 
 export const describeActivateBackfill = (label: string, options: ActivateCase): void => {

@@ -1,11 +1,9 @@
 /** The demo into both warehouses. That a change in one of them is found: test/cli/check-truth.test.ts. */
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeCheapEmulator } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
-import { isLoopback, listeningOf } from '../support/listening.ts';
+import { isLoopback, listeningOf, takePorts } from '../support/listening.ts';
 import { startProgram } from '../support/program.ts';
 
 /** Where the demo's receiver would listen. */
@@ -19,20 +17,10 @@ const watchAddresses = async (pid: number, seen: Set<string>, ended: AbortSignal
   }
 };
 
-/** Takes the port, unless somebody else has it, which serves as well. */
-const take = async (port: number): Promise<() => Promise<void>> => {
-  // A client that looks at the port is sent away at once: the server closes only when nobody is connected.
-  const server = createServer((socket) => socket.destroy());
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening').catch(() => undefined);
-  return () => new Promise((resolve) => server.close(() => resolve()));
-};
-
 const folder = useFolder('demo-both');
 
 test('callsync demo --warehouse both loads the same rows into both, and listens on loopback alone', async () => {
-  const release = await take(usualPort);
-  onTestFinished(() => release());
+  onTestFinished(takePorts(usualPort).close);
   const args = ['demo', '--warehouse', 'both', '--exit', '--json', '--calls', '40', '--data-dir', folder];
   const demo = startProgram(args, { env: { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(folder) } });
   const listening = new Set<string>();

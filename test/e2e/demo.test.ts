@@ -1,7 +1,6 @@
 /** The demo command as a user runs it, and its status page in a real browser while it stays up. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -11,20 +10,14 @@ import { parse } from 'yaml';
 import { overhang, pictures, usePage, violations } from '../operations/support/browser.ts';
 import { useFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
+import { takePorts } from '../support/listening.ts';
+import { useOpened } from '../support/opened.ts';
 import { type Running, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
 /** Pictures show more than a test needs. */
 const calls = pictures === undefined ? '150' : '1000';
 const folder = useFolder('demo');
-
-/** The ports that the demo wishes for; another process may have one of them anyway. */
-const takeWishedPorts = (): Server[] =>
-  [8780, 9464].map((port) =>
-    createServer()
-      .on('error', () => undefined)
-      .listen(port, '127.0.0.1'),
-  );
 
 test('--break without an earlier demo is refused, and names the command that makes one', async () => {
   const run = startProgram(['demo', '--break', '--exit', '--data-dir', folder]);
@@ -60,12 +53,12 @@ describe('a second start finds its data again, heals the rows that --break alter
   let operations = '';
   /** Somebody who may act on the page. */
   const actor = { username: 'demo', password: '' };
-  let taken: Server[] = [];
   const { held, text } = usePage();
   let page: Page;
   const query = async (sql: string, values: readonly unknown[] = []) => (await store.query(sql, [...values])).rows;
+  // Those that the demo wishes for.
+  useOpened(async () => takePorts(8780, 9464));
   beforeAll(async () => {
-    taken = takeWishedPorts();
     second = startProgram(['demo', '--json', '--break', '--calls', calls, '--data-dir', folder]);
     const failed = second.ended.then((code) => {
       throw new Error(`the demo ended with ${code}: ${second.stderr()}`);
@@ -94,7 +87,6 @@ describe('a second start finds its data again, heals the rows that --break alter
   });
   afterAll(async () => {
     await store?.end();
-    for (const server of taken) server.close();
     second?.child.kill('SIGINT');
     // Ctrl-C finishes what is under way and keeps the data.
     expect(await second?.ended).toBe(0);

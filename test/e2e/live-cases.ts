@@ -1,24 +1,20 @@
 /** Live work under adverse conditions, for a while that the caller chooses: in seconds in the suite, longer as a campaign. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { syncConfigSchema } from '../../schemas/config/sync.ts';
-import { ensureSchedules } from '../../src/temporal/schedules.ts';
+import { expect } from 'vitest';
 import { startReconcile, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/digest.ts';
-import { deleteSchedules, type Installation, install } from '../support/installation.ts';
+import { installForTest } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 
-export type LiveFigures = ReturnType<typeof figuresOf>;
-
-const figuresOf = (seconds: readonly number[]) => {
+/** @param seconds after which calls or deliveries were seen to become visible. @param more that is printed */
+const figuresOf = (seconds: readonly number[], more = {}) => {
   const sorted = [...seconds].sort((a, b) => a - b);
-  return {
-    /** Calls or deliveries that were seen to become visible. */
-    seen: sorted.length,
-    p95Seconds: sorted[Math.ceil(sorted.length * 0.95) - 1] ?? Number.NaN,
-    worstSeconds: sorted.at(-1) ?? Number.NaN,
-  };
+  const p95Seconds = sorted[Math.ceil(sorted.length * 0.95) - 1] ?? Number.NaN;
+  const figures = { seen: sorted.length, p95Seconds, worstSeconds: sorted.at(-1) ?? Number.NaN, ...more };
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  return figures;
 };
 
 const pace = { interval: '5s', settle: '10s', lookback: '1m', inbox_sweep: '5s' };
@@ -29,7 +25,7 @@ export const liveBesideBackfill = async (durationMs: number) => {
   // More than a backfill reads meanwhile, in pages of 20.
   const count = Math.max(20_000, durationMs / 2);
   const to = new Date(Date.now() - 7_200_000).toISOString();
-  const site = await install({
+  const site = await installForTest({
     simulator: {
       seed: 53,
       calls: { count, utterances: 2, lateShare: 0, to },
@@ -39,16 +35,7 @@ export const liveBesideBackfill = async (durationMs: number) => {
     source: { list: { preset: 'activate', pagination: { style: 'offset', size: 20 } } },
     config: { sync },
   });
-  try {
-    return await measureLive(site, durationMs);
-  } finally {
-    await end(site);
-  }
-};
-
-const measureLive = async (site: Installation, durationMs: number) => {
-  await site.startWorker();
-  await ensureSchedules(site.client, site.prefix, syncConfigSchema.parse(sync));
+  await site.startWorker(['--schedules']);
   const { workflowId } = await site.backfill('beside', { concurrency: 8 });
   await startReconcile(site.client, site.prefix, { name: 'beside', request: {} });
   const backfill = site.client.workflow.getHandle(workflowId);
@@ -64,57 +51,45 @@ const measureLive = async (site: Installation, durationMs: number) => {
       if (!seen.has(call_id)) seen.set(call_id, Math.max(0, Date.now() / 1000 - listed));
     await delay(250);
   }
-  return {
-    ...figuresOf([...seen.values()]),
-    backfillRunning: (await backfill.describe()).status.name === 'RUNNING',
-    backfilled: Number((await countRows(site.warehouse)).calls) - seen.size,
-  };
+  expect((await backfill.describe()).status.name).toBe('RUNNING');
+  const backfilled = Number((await countRows(site.warehouse)).calls) - seen.size;
+  return figuresOf([...seen.values()], { backfilled });
 };
 
 /** Deliveries while the list is away and repeats wait for it. */
-export const listAway = async (durationMs: number): Promise<LiveFigures & { readonly rereadsWaiting: number }> => {
-  const site = await install({
+export const listAway = async (durationMs: number) => {
+  const site = await installForTest({
     simulator: { seed: 59, calls: { count: 10, utterances: 1 }, rateLimit: { requests: 0 } },
     config: { sync },
   });
-  try {
-    await site.startWorker();
-    await ensureSchedules(site.client, site.prefix, syncConfigSchema.parse(sync));
-    await until('the first calls are here', async () => Number((await countRows(site.warehouse)).calls) >= 0);
-    site.gate.shut();
-    const send = async (callId: string, status: string, deliveryId: string): Promise<number> => {
-      await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status }), deliveryId }]);
-      const at = performance.now();
-      await wakeMergeInbox(site.client, site.prefix);
-      return at;
-    };
-    const isVisible = async (callId: string): Promise<boolean> =>
-      (await site.store.query`SELECT FROM calls.calls WHERE call_id = ${callId}`).length === 1;
-    const rereads = async (): Promise<number> => (await site.store.query('SELECT FROM rereads')).length;
-    const pending = "SELECT FROM inbox WHERE outcome = 'pending'";
-    // The same body under another id, after the call has changed: only the list can say what holds.
-    for (const [id, status] of ['void', 'qualified', 'void'].entries()) {
-      await send('repeated', status, `${id}`);
-      await until('it is merged', async () => (await site.store.query(pending)).length === 0);
-    }
-    await until('a repeat waits for the list', async () => (await rereads()) > 0);
-    const begun = performance.now();
-    const waits: number[] = [];
-    while (performance.now() - begun < durationMs || waits.length < 5) {
-      const callId = `live-${waits.length}`;
-      const at = await send(callId, 'void', callId);
-      await until('the delivery is visible', () => isVisible(callId));
-      waits.push((performance.now() - at) / 1000);
-      await delay(200);
-    }
-    return { ...figuresOf(waits), rereadsWaiting: await rereads() };
-  } finally {
-    site.gate.open();
-    await end(site);
+  await site.startWorker(['--schedules']);
+  await until('the first calls are here', async () => Number((await countRows(site.warehouse)).calls) >= 0);
+  site.gate.shut();
+  const send = async (callId: string, status: string, deliveryId: string): Promise<number> => {
+    await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status }), deliveryId }]);
+    const at = performance.now();
+    await wakeMergeInbox(site.client, site.prefix);
+    return at;
+  };
+  const isVisible = async (callId: string): Promise<boolean> =>
+    (await site.store.query`SELECT FROM calls.calls WHERE call_id = ${callId}`).length === 1;
+  const rereads = async (): Promise<number> => (await site.store.query('SELECT FROM rereads')).length;
+  const pending = "SELECT FROM inbox WHERE outcome = 'pending'";
+  // The same body under another id, after the call has changed: only the list can say what holds.
+  for (const [id, status] of ['void', 'qualified', 'void'].entries()) {
+    await send('repeated', status, `${id}`);
+    await until('it is merged', async () => (await site.store.query(pending)).length === 0);
   }
-};
-
-const end = async (site: Installation): Promise<void> => {
-  await deleteSchedules(site);
-  await site.dispose();
+  await until('a repeat waits for the list', async () => (await rereads()) > 0);
+  const begun = performance.now();
+  const waits: number[] = [];
+  while (performance.now() - begun < durationMs || waits.length < 5) {
+    const callId = `live-${waits.length}`;
+    const at = await send(callId, 'void', callId);
+    await until('the delivery is visible', () => isVisible(callId));
+    waits.push((performance.now() - at) / 1000);
+    await delay(200);
+  }
+  expect(await rereads()).toBe(1);
+  return figuresOf(waits);
 };

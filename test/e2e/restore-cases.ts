@@ -1,7 +1,7 @@
 /** The installation that restores are tried on: two workers, a receiver with live webhooks, and warehouses that can be set back. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { syncConfigSchema } from '../../schemas/config/sync.ts';
+import { expect, onTestFinished } from 'vitest';
 import { createWarehouse } from '../../src/cli/parts/activity-deps.ts';
 import { readHealth } from '../../src/health/read-health.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
@@ -12,19 +12,16 @@ import { checkTruth, type TruthReport, type Wrong } from '../../src/simulator/de
 import { createLease } from '../../src/store/loads/compared.ts';
 import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { migrateStore } from '../../src/store/store.ts';
-import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
-import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import { countRows } from '../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { localBigquery, tablesOf } from '../pipeline/persons/bigquery-target.ts';
 import { backUp } from '../support/backup.ts';
-import { useBigQuery } from '../support/bigquery.ts';
-import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
+import { endProcess, type Installation, installForTest } from '../support/installation.ts';
 import { type InstalledPostgres, startInstalledPostgres } from '../support/installed-postgres.ts';
 import { startReceiver } from '../support/receiver-process.ts';
 import { until } from '../support/until.ts';
-import { executeIn } from '../warehouse/conformance-targets.ts';
 
 type Site = Awaited<ReturnType<typeof openSite>>;
 
@@ -44,9 +41,12 @@ interface SiteOptions {
 
 const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions) => {
   const server = programs === undefined ? undefined : await startInstalledPostgres(programs);
-  const bigquery = isSmall ? undefined : await openBigquery();
+  onTestFinished(() => server?.dispose());
+  const place = isSmall ? undefined : { ...(await localBigquery()), documents: false, commit_interval_s: 2 };
+  const bigquery = place && bigqueryWarehouseSchema.parse(place);
+  const tables = bigquery && tablesOf(bigquery);
   const range = { from: minutesAgo(110), to: minutesAgo(40) };
-  const installation = await install({
+  const installation = await installForTest({
     databaseUrl: server?.url ?? databaseUrl,
     simulator: {
       seed: 71,
@@ -59,18 +59,19 @@ const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions)
       rateLimit: { requests: 0 },
     },
     source: { limits: { requests: 400, per_s: 1 } },
-    config: { sync, warehouses: { postgres: { type: 'postgres' }, ...(bigquery && { bigquery: bigquery.config }) } },
+    config: { sync, warehouses: { postgres: { type: 'postgres' }, ...(bigquery && { bigquery }) } },
   });
   const { store, warehouse } = installation;
-  const warehouses = [warehouse, ...(bigquery ? [createWarehouse('bigquery', bigquery.config, store)] : [])];
+  const warehouses = [warehouse, ...(bigquery ? [createWarehouse('bigquery', bigquery, store)] : [])];
+  onTestFinished(async () => void (await warehouses[1]?.close()));
   // No commit is half in a backup.
   const alone = <T>(work: () => Promise<T>): Promise<T> => createLease(store).run('bigquery bigquery', work);
   const port = await findFreePort();
   let receiver = await startReceiver(installation, port);
+  onTestFinished(() => endProcess(receiver, 'SIGKILL'));
   await installation.control.startWebhooks({ url: `http://127.0.0.1:${port}/webhook` });
   if (!isSmall) await installation.startWorker();
-  let worker = await installation.startWorker();
-  await ensureSchedules(installation.client, installation.prefix, syncConfigSchema.parse(sync));
+  let worker = await installation.startWorker(['--schedules']);
   return {
     installation,
     warehouses,
@@ -79,7 +80,7 @@ const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions)
     /** Sets all warehouses back to now, later. */
     backUpWarehouses: async () => {
       const restorePostgres = await backUp(store.pool, 'calls');
-      const restoreBigquery = await alone(async () => await bigquery?.copy());
+      const restoreBigquery = await alone(async () => await tables?.backUp());
       return () =>
         alone(async () => {
           await retryDeadlock(restorePostgres);
@@ -89,7 +90,7 @@ const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions)
     dropWarehouses: () =>
       alone(async () => {
         await store.pool.query('DROP SCHEMA calls CASCADE');
-        await bigquery?.drop();
+        await tables?.drop();
       }),
     /** Kills it (SIGKILL) and starts another in its place. */
     replaceWorker: async () => {
@@ -100,37 +101,6 @@ const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions)
       await endProcess(receiver, 'SIGKILL');
       receiver = await startReceiver(installation, port);
     },
-    close: async () => {
-      await deleteSchedules(installation);
-      await endProcess(receiver, 'SIGKILL');
-      for (const opened of warehouses.slice(1)) await opened.close();
-      await installation.dispose();
-      await server?.dispose();
-    },
-  };
-};
-
-/** The tables of a dataset of its own, which can be copied, set back and dropped. */
-const openBigquery = async () => {
-  const emulator = await useBigQuery();
-  const place = { project: emulator.project, dataset: emulator.dataset, api_endpoint: emulator.restUrl };
-  const pace = { commit_interval_s: 2, quota: { jobs_per_day: 100_000 } };
-  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place, ...pace });
-  const { dataset } = config;
-  const tables = relationsOf(config).map(({ name }) => name);
-  const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(config, `${sql.join(';\n')};`));
-  let copies = 0;
-  return {
-    config,
-    copy: async (): Promise<() => Promise<void>> => {
-      copies += 1;
-      const copyOf = (table: string) => `\`${dataset}.copy_${copies}_${table}\``;
-      const names = tables.map((table) => ({ of: `\`${dataset}.${table}\``, copy: copyOf(table) }));
-      await run(names.map(({ of, copy }) => `CREATE TABLE ${copy} AS SELECT * FROM ${of}`));
-      const back = names.map(({ of, copy }) => `DELETE FROM ${of} WHERE TRUE; INSERT INTO ${of} SELECT * FROM ${copy}`);
-      return () => run(back);
-    },
-    drop: () => run(tables.map((table) => `DROP TABLE \`${dataset}.${table}\``)),
   };
 };
 
@@ -144,16 +114,11 @@ const retryDeadlock = (work: () => Promise<void>): Promise<void> =>
 /** Ledger and warehouses set back or lost under running workers and live webhooks, while the driver keeps the truth. */
 export type Incident = keyof typeof incidentsOf;
 
-/** Cases that take nothing away: everything is right again by itself. */
-export type Kill = 'worker killed' | 'receiver killed' | 'server killed' | 'server away';
-
 /**
  * `auditRows` are rows of deliveries, loads and verdicts that were compared, `auditOverwritten` those that later had other
  * values. `answeredLost`: before the reconcile wrong in a warehouse, although their last version was answered 2XX.
  * `wrong`: what truth, ledger and warehouse say of calls that were not as they should be after it.
  */
-export type RestoreFigures = Awaited<ReturnType<typeof restoreUnderLoad>>;
-
 type WrongCall = { readonly entry: TruthEntry; readonly wrong: Wrong; readonly warehouse: Warehouse };
 /** More than the calls of the site need until they are processed. */
 const processingMs = 3_000;
@@ -167,20 +132,13 @@ export const restoreUnderLoad = async ({
   ...options
 }: SiteOptions & { readonly incidents: readonly Incident[]; readonly seed: number }) => {
   const site = await openSite(options);
-  try {
-    return await runIncidents(site, incidents, randomStream(seed), options.isSmall ? 0.25 : 1);
-  } finally {
-    await site.close();
-  }
-};
-
-/** @param pace of the pauses between what happens */
-const runIncidents = async (site: Site, incidents: readonly Incident[], random: () => number, pace: number) => {
+  const random = randomStream(seed);
+  /** At most so long. */
+  const pause = (ms: number): Promise<void> => delay(random() * ms * (options.isSmall ? 0.25 : 1));
   const { control, store } = site.installation;
   const erased = new Set<string>();
   const audit = { rows: 0, overwritten: 0, examples: [] as string[] };
   const points: Record<string, number> = {};
-  const pause = (most: number): Promise<void> => delay(random() * most * pace);
   await until('the first calls are here', () => hasAtLeast(site, 100));
   for (const incident of incidents) {
     const setBack = await incidentsOf[incident](site);
@@ -219,7 +177,7 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
   await reconcileAll(site.installation);
   const found: WrongCall[] = [];
   await settle(site.installation);
-  return {
+  const figures = {
     points,
     erased: erased.size,
     erasedBack: await countBack(site, erased),
@@ -232,6 +190,11 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
     afterReconcile: await compareTruth(site, erased, (wrong) => void found.push(wrong)),
     wrong: await Promise.all(found.map((wrong) => describeWrong(site, wrong))),
   };
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(figures).toMatchObject({ erasedBack: 0, auditOverwritten: 0, wrong: [] });
+  for (const report of Object.values(figures.afterReconcile))
+    expect(report).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
+  return figures;
 };
 
 /** As docs/guides/backup-restore.md says: without a range, nothing that is younger than `sync.reconcile.age` is compared. */

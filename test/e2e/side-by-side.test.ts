@@ -1,13 +1,12 @@
 /** Two installations in one PostgreSQL database and one BigQuery project, for two services that give their calls the same ids. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { localBigquery } from '../pipeline/persons/bigquery-target.ts';
-import { useBigQuery } from '../support/bigquery.ts';
-import { type Installation, install } from '../support/installation.ts';
+import { type Installation, installForTest } from '../support/installation.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
-import { createDatabase } from '../support/postgres.ts';
+import { databaseForTest } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { column } from '../support/rows.ts';
 import { settledRange } from '../support/settled-range.ts';
@@ -16,29 +15,21 @@ import { until } from '../support/until.ts';
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 const names = ['north', 'south'] as const;
 
-const database = await createDatabase();
-const sites: Installation[] = [];
-const datasets: ReturnType<typeof localBigquery>[] = [];
-
-beforeAll(async () => {
+test('two installations in one database keep their calls, their work and their erasures apart', async () => {
+  const database = await databaseForTest();
+  const sites: Installation[] = [];
+  const datasets: Awaited<ReturnType<typeof localBigquery>>[] = [];
   for (const [index, name] of names.entries()) {
-    const bigquery = localBigquery(await useBigQuery());
+    const bigquery = await localBigquery();
     datasets.push(bigquery);
     const schemas = { store: `${name}_store`, warehouse: `${name}_calls` };
     const calls = { count: 60 + 20 * index, utterances: 2, ...settledRange };
-    const site = await install({
+    const site = await installForTest({
       ...{ databaseUrl: database.url, schemas, simulator: { seed: 8, calls, rateLimit: { requests: 0 } } },
       config: { warehouses: { postgres: { type: 'postgres', schema: schemas.warehouse }, bigquery } },
     });
     sites.push(site);
   }
-});
-afterAll(async () => {
-  for (const site of sites) await site.dispose();
-  await database.drop();
-});
-
-test('two installations in one database keep their calls, their work and their erasures apart', async () => {
   for (const site of sites) await site.startWorker();
   const backfills = await Promise.all(sites.map((site) => site.backfill('whole')));
   for (const { result } of backfills) expect((await result).totals.problems).toBe(0);

@@ -5,12 +5,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/digest.ts';
-import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
+import { endProcess, type Installation, installForTest } from '../support/installation.ts';
 import { startReceiver } from '../support/receiver-process.ts';
 import { allFaults, startToxiproxy, type Toxiproxy } from '../support/toxiproxy.ts';
 import { until } from '../support/until.ts';
@@ -35,7 +36,7 @@ export const soak = async (
 ) => {
   const range = { from: minutesAgo(40), to: minutesAgo(10) };
   const interval = `${pace.sync}s`;
-  const site = await install({
+  const site = await installForTest({
     simulator: {
       seed,
       // Few at first: tables then grow as the calls do, and their size a call can be flat.
@@ -49,77 +50,72 @@ export const soak = async (
     source: { limits: { requests: 400, per_s: 1 } },
     config: { sync: { interval, settle: '1s', lookback: '1m', inbox_sweep: interval, start_from: '3h' } },
   });
-  const closers: (() => Promise<unknown>)[] = [() => site.dispose(), () => deleteSchedules(site)];
-  try {
-    const toxiproxy = await putBetween(site);
-    closers.push(() => toxiproxy.close());
-    const port = await findFreePort();
-    const receiver = await startReceiver(site, port);
-    closers.push(() => endProcess(receiver, 'SIGKILL'));
-    const worker = await site.startWorker(['--schedules']);
-    await site.control.startWebhooks({ url: `http://127.0.0.1:${port}/webhook` });
-    await until('the first calls are here', async () => Number((await countRows(site.warehouse)).calls) >= 50);
+  const toxiproxy = await putBetween(site);
+  onTestFinished(toxiproxy.close);
+  const port = await findFreePort();
+  const receiver = await startReceiver(site, port);
+  onTestFinished(() => endProcess(receiver, 'SIGKILL'));
+  const worker = await site.startWorker(['--schedules']);
+  await site.control.startWebhooks({ url: `http://127.0.0.1:${port}/webhook` });
+  await until('the first calls are here', async () => Number((await countRows(site.warehouse)).calls) >= 50);
 
-    const begun = Date.now();
-    const goesOn = (): boolean => Date.now() - begun < minutes * minuteMs;
-    const processes = { worker, receiver };
-    const samples: Sample[] = [];
-    const takeSamples = async (): Promise<void> => {
-      while (goesOn()) {
-        const pids = Object.entries(processes).map(([name, { pid }]) => [name, pid] as const);
-        samples.push({ minute: (Date.now() - begun) / minuteMs, values: await sample(site, pids) });
-        await delay(pace.sample * 1000);
+  const begun = Date.now();
+  const goesOn = (): boolean => Date.now() - begun < minutes * minuteMs;
+  const processes = { worker, receiver };
+  const samples: Sample[] = [];
+  const takeSamples = async (): Promise<void> => {
+    while (goesOn()) {
+      const pids = Object.entries(processes).map(([name, { pid }]) => [name, pid] as const);
+      samples.push({ minute: (Date.now() - begun) / minuteMs, values: await sample(site, pids) });
+      await delay(pace.sample * 1000);
+    }
+  };
+  const faults: Record<string, number> = {};
+  const random = randomStream(seed);
+  const disturb = async (): Promise<void> => {
+    // Each fault of each server, in another order each time.
+    const pairs = servers.flatMap((server) => allFaults.map((fault) => [server, fault] as const));
+    while (goesOn()) {
+      for (const [server, fault] of pairs
+        .map((pair) => [random(), pair] as const)
+        .sort(([a], [b]) => a - b)
+        .map(([, pair]) => pair)) {
+        if (!goesOn()) break;
+        await toxiproxy.disturb(server, fault);
+        faults[`${server} ${fault}`] = (faults[`${server} ${fault}`] ?? 0) + 1;
+        await delay((0.2 + 0.8 * random()) * pace.fault * 1000);
+        await toxiproxy.heal();
+        await delay((0.2 + 0.8 * random()) * pace.pause * 1000);
       }
-    };
-    const faults: Record<string, number> = {};
-    const random = randomStream(seed);
-    const disturb = async (): Promise<void> => {
-      // Each fault of each server, in another order each time.
-      const pairs = servers.flatMap((server) => allFaults.map((fault) => [server, fault] as const));
-      while (goesOn()) {
-        for (const [server, fault] of pairs
-          .map((pair) => [random(), pair] as const)
-          .sort(([a], [b]) => a - b)
-          .map(([, pair]) => pair)) {
-          if (!goesOn()) break;
-          await toxiproxy.disturb(server, fault);
-          faults[`${server} ${fault}`] = (faults[`${server} ${fault}`] ?? 0) + 1;
-          await delay((0.2 + 0.8 * random()) * pace.fault * 1000);
-          await toxiproxy.heal();
-          await delay((0.2 + 0.8 * random()) * pace.pause * 1000);
-        }
-      }
-    };
-    const rounds = { backfills: 0, reconciles: 0 };
-    const work = async (): Promise<void> => {
-      while (goesOn()) {
-        await (await site.backfill(`soak-${rounds.backfills}`, { force: true })).result;
-        rounds.backfills += 1;
-        const range = { from: (begun - 40 * minuteMs) * 1000, to: (Date.now() - 10_000) * 1000 };
-        const request = { range, level: 'records' as const, force: true };
-        await (await startReconcile(site.client, site.prefix, { name: `soak-${rounds.reconciles}`, request })).result();
-        rounds.reconciles += 1;
-        if (goesOn()) await delay(pace.pause * 1000);
-      }
-    };
-    await Promise.all([takeSamples(), disturb(), work()]);
+    }
+  };
+  const rounds = { backfills: 0, reconciles: 0 };
+  const work = async (): Promise<void> => {
+    while (goesOn()) {
+      await (await site.backfill(`soak-${rounds.backfills}`, { force: true })).result;
+      rounds.backfills += 1;
+      const range = { from: (begun - 40 * minuteMs) * 1000, to: (Date.now() - 10_000) * 1000 };
+      const request = { range, level: 'records' as const, force: true };
+      await (await startReconcile(site.client, site.prefix, { name: `soak-${rounds.reconciles}`, request })).result();
+      rounds.reconciles += 1;
+      if (goesOn()) await delay(pace.pause * 1000);
+    }
+  };
+  await Promise.all([takeSamples(), disturb(), work()]);
 
-    await site.control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
-    await settle(site);
-    await site.control.drainWebhooks();
-    await settle(site);
-    await reconcileAll(site);
-    await settle(site);
-    const { rows } = await site.store.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM calls.deliveries');
-    const ended = Object.entries(processes).flatMap(([name, { exitCode, signalCode }]) =>
-      exitCode === null && signalCode === null ? [] : [name],
-    );
-    const truth = await site.checkTruth();
-    // How often each fault was there, and processes of callsync that ended.
-    return { minutes, calls: truth.calls, ...rounds, deliveries: rows[0]?.n ?? 0, faults, ended, truth, samples };
-  } finally {
-    for (const close of closers.reverse()) await close();
-  }
+  await site.control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
+  await settle(site);
+  await site.control.drainWebhooks();
+  await settle(site);
+  await reconcileAll(site);
+  await settle(site);
+  const { rows } = await site.store.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM calls.deliveries');
+  const ended = Object.entries(processes).flatMap(([name, { exitCode, signalCode }]) =>
+    exitCode === null && signalCode === null ? [] : [name],
+  );
+  const truth = await site.checkTruth();
+  // How often each fault was there, and processes of callsync that ended.
+  return { minutes, calls: truth.calls, ...rounds, deliveries: rows[0]?.n ?? 0, faults, ended, truth, samples };
 };
 
 /** Processes that start from now on reach the servers through the proxies; the driver reaches them directly. */

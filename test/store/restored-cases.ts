@@ -4,12 +4,10 @@
  * and the age too.
  */
 import { readFile } from 'node:fs/promises';
-import { expect, onTestFinished, test } from 'vitest';
-import { syncConfigSchema } from '../../schemas/config/sync.ts';
+import { expect, test } from 'vitest';
 import { flattenVersion } from '../../src/calls/flatten.ts';
 import { issueEpoch } from '../../src/store/loads/warehouses.ts';
-import { ensureSchedules } from '../../src/temporal/schedules.ts';
-import { deleteSchedules, install } from '../support/installation.ts';
+import { installForTest } from '../support/installation.ts';
 import { deliver, register } from '../support/pipeline.ts';
 import { connect, runOnServer } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
@@ -23,11 +21,7 @@ export const describeRestored = ({ calls }: { readonly calls: number }): void =>
     // Older than the sync begins: the ledger's counter shows the delivery alone.
     const old = { count: 20, utterances: 1, words: 3, tags: 1, otherShare: 0, to: '2024-02-01T00:00:00Z' };
     const simulator = { seed: 7, calls: old, rateLimit: { requests: 0 } };
-    const site = await install({ simulator, source: { limits: { requests: 100, per_s: 1 } } });
-    onTestFinished(async () => {
-      await deleteSchedules(site);
-      await site.dispose();
-    });
+    const site = await installForTest({ simulator, source: { limits: { requests: 100, per_s: 1 } } });
     await site.warehouse.migrate();
     await issueEpoch(site.store, 'test', 0);
     await register(site.store, 'postgres');
@@ -37,8 +31,7 @@ export const describeRestored = ({ calls }: { readonly calls: number }): void =>
     console.log(`${calls} calls in ${size}, filled in ${secondsSince(filledAt)} s.`);
 
     const startedAt = performance.now();
-    const worker = await site.startWorker();
-    await ensureSchedules(site.client, site.prefix, syncConfigSchema.parse({}));
+    const worker = await site.startWorker(['--schedules']);
     await deliver(site.store, [{ body: newCall }]);
     await site.store.query('NOTIFY callsync_inbox');
     /** Until a statement gives rows, or none; seconds since the start. */

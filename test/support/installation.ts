@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { storeConfigSchema } from '../../schemas/config/store.ts';
@@ -82,6 +83,7 @@ export const install = async (input: {
   closers.push(async () => {
     for (const worker of workers) await endProcess(worker, 'SIGKILL');
   });
+  closers.push(() => deleteSchedules({ client, prefix: temporal.taskQueue }));
   const control = createRemoteControl(simulator);
   return {
     folder,
@@ -122,6 +124,13 @@ export const install = async (input: {
 /** Calls that callsync must have: those that the list shows, and those that a webhook brought. */
 export const isWanted = ({ status, deliveredByWebhook }: Pick<TruthEntry, 'status' | 'deliveredByWebhook'>): boolean =>
   ['qualified', 'void'].includes(status) || deliveredByWebhook;
+
+/** An installation until the end of a test. */
+export const installForTest = async (input: Parameters<typeof install>[0]): Promise<Installation> => {
+  const site = await install(input);
+  onTestFinished(site.dispose);
+  return site;
+};
 
 /** An installation for the tests of a group; it can be used from `beforeAll` on. */
 export const useInstallation = (input: () => Parameters<typeof install>[0]): Installation =>

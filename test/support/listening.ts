@@ -1,5 +1,20 @@
 /** The addresses on which a process and its descendants listen, as Linux tells; elsewhere nothing is known. */
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { createServer } from 'node:net';
+
+/** Takes ports, unless somebody else has them, which serves as well. */
+export const takePorts = (...ports: readonly number[]) => {
+  const servers = ports.map((port) =>
+    // A client that looks at the port is sent away at once: the server closes only when nobody is connected.
+    createServer((socket) => socket.destroy())
+      .on('error', () => undefined)
+      .listen(port, '127.0.0.1'),
+  );
+  const close = (): void => {
+    for (const server of servers) server.close();
+  };
+  return { close };
+};
 
 /** `address:port` in the kernel's hexadecimal, of IPv4 and IPv6 sockets; empty where /proc does not tell. */
 export const listeningOf = async (pid: number): Promise<string[]> => {

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { inject } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { knock, openDoor } from './shared-server.ts';
@@ -29,10 +29,8 @@ export const useTemporal = async () => {
   return { address, namespace: 'default', taskQueue: `test-${randomBytes(6).toString('hex')}` };
 };
 
-export type OwnTemporal = Awaited<ReturnType<typeof startTemporal>>;
-
-/** A server of one's own, for tests that stop or kill it (`dataDir` of the killed one restarts it), or configure it. */
-export const startTemporal = async (options: { port?: number; dataDir?: string } = {}) => {
+/** @param options.dataDir of one that was killed: it is started again. */
+const startTemporal = async (options: { port?: number; dataDir?: string } = {}) => {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'callsync-temporal-')));
   const server = await startTemporalDevServer({ ...options, dataDir, headless: true, log: console.error });
   return {
@@ -46,13 +44,21 @@ export const startTemporal = async (options: { port?: number; dataDir?: string }
   };
 };
 
-/** Kills the server and starts another on its data and port. The use of the killed one ends, or the other would outlive us. */
-export const killAndRestart = async (server: OwnTemporal, downMs = 0): Promise<OwnTemporal> => {
-  process.kill(server.pid, 'SIGKILL');
-  await delay(downMs);
-  const next = await startTemporal({ port: Number(server.address.split(':')[1]), dataDir: server.dataDir });
-  await server.stop();
-  return next;
+/** A server of one's own until the end of the test, which can be killed. */
+export const temporalForTest = async () => {
+  let server = await startTemporal();
+  onTestFinished(() => server.dispose());
+  return {
+    address: server.address,
+    /** Kills the server and starts another on its data and port. The use of the killed one ends, or the other would outlive us. */
+    restart: async (downMs = 0): Promise<void> => {
+      const killed = server;
+      process.kill(killed.pid, 'SIGKILL');
+      await delay(downMs);
+      server = await startTemporal({ port: Number(killed.address.split(':')[1]), dataDir: killed.dataDir });
+      await killed.stop();
+    },
+  };
 };
 
 /** The server's own list of the times at which a schedule is due. */

@@ -1,12 +1,10 @@
 /** Clients that mean no good; deliveries of others must hardly notice. */
-import { spawn } from 'node:child_process';
 import { once, setMaxListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { until } from '../support/until.ts';
-import { useProgram, useReceiver } from './support/child.ts';
+import { converse, useProgram, useReceiver } from './support/child.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 
 const wellFormed = { 'X-Service-Signature': `sha256=${'0'.repeat(64)}`, 'Content-Type': 'application/json' };
@@ -170,23 +168,12 @@ export const describeFlood = ({ idle, bodies, deliveries, everyMs, answerWithinM
   const { start } = useReceiver('flood');
   const attacker = useProgram('webhook/support/attack-process');
 
-  const startAttack = async (options: object) => {
-    const child = spawn(process.execPath, [attacker.entry, JSON.stringify(options)]);
-    child.stderr.pipe(process.stderr);
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    await lines.next();
-    return async (): Promise<unknown> => {
-      child.stdin.end();
-      return JSON.parse(String((await lines.next()).value));
-    };
-  };
-
   const hostile = `${idle} idle connections and ${bodies} senders of hostile bodies`;
   const title = `answers ${deliveries} deliveries of 8 MiB within ${answerWithinMs / 1_000} s, under ${hostile}`;
   test(title, { timeout: 120_000 + deliveries * 1_000 }, async () => {
     const child = await start({ port: 0, secrets: [{ name: 'k', secret: 'flood' }], spool: { min_free_bytes: 0 } });
     const port = Number(new URL(child.address).port);
-    const stop = await startAttack({ port, idle, bodies });
+    const { ask } = await converse(attacker.entry, [JSON.stringify({ port, idle, bodies })]);
     await sleep(1_000);
     const sendOne = async (number: number) => {
       const body = Buffer.from(JSON.stringify({ unique_id: `flood-${number}`, filler: 'x'.repeat(8 * 1024 * 1024) }));
@@ -201,10 +188,10 @@ export const describeFlood = ({ idle, bodies, deliveries, everyMs, answerWithinM
       await (everyMs === undefined ? under.at(-1) : sleep(everyMs));
     }
     const sent = await Promise.all(under);
-    const attacker = await stop();
+    const attack = JSON.parse(await ask('stop'));
     await child.kill();
     const ms = sent.map((one) => one.ms).sort((left, right) => left - right);
-    console.log({ attacker, answers: sent.length, p50: ms[ms.length >> 1], slowest: ms.at(-1) });
+    console.log({ attack, answers: sent.length, p50: ms[ms.length >> 1], slowest: ms.at(-1) });
     expect(sent.filter(({ status }) => status !== 200)).toEqual([]);
     expect(ms.at(-1)).toBeLessThan(answerWithinMs);
   });

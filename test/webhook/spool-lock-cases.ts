@@ -2,14 +2,12 @@
  * Two receivers on one spool folder: while the first is frozen, from another PID namespace, and many started at the same
  * moment. One of the drains must find every answered delivery.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { useFolder } from '../support/folder.ts';
-import { endProcess } from '../support/installation.ts';
-import { useProgram } from './support/child.ts';
+import { converse, useProgram } from './support/child.ts';
 
 const mayUnshare = (() => {
   try {
@@ -20,34 +18,17 @@ const mayUnshare = (() => {
   }
 })();
 
+type Holder = Awaited<ReturnType<typeof converse>>;
+
 export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: number }): void => {
   const program = useProgram('webhook/support/spool-process');
   const folder = useFolder('spool-lock');
   let spools = 0;
-  const started: ChildProcess[] = [];
   const timeout = 60_000 + runs * 20_000;
-  afterAll(async () => {
-    for (const child of started) await endProcess(child, 'SIGKILL');
-  });
 
-  const start = async (dir: string, wrapper: readonly string[] = []) => {
-    const [command = '', ...args] = [...wrapper, process.execPath, program.entry, dir, '0'];
-    const child = spawn(command, args);
-    started.push(child);
-    child.stderr.pipe(process.stderr);
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    return {
-      child,
-      /** `ready`, or why it did not start. */
-      state: String((await lines.next()).value),
-      async ask(line: string) {
-        child.stdin.write(`${line}\n`);
-        return String((await lines.next()).value);
-      },
-      kill: () => endProcess(child, 'SIGKILL'),
-    };
-  };
-  type Holder = Awaited<ReturnType<typeof start>>;
+  /** Its first line is `ready`, or why it did not start. */
+  const start = (dir: string, wrapper: readonly string[] = []): Promise<Holder> =>
+    converse(program.entry, [dir, '0'], wrapper);
 
   const newSpool = () => join(folder, String(spools++));
   const append = async (holder: Holder, ids: readonly string[]): Promise<string[]> => {
@@ -58,7 +39,7 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
   /** Undrained deliveries of an abandoned folder. */
   const readRest = async (dir: string): Promise<string[]> => {
     const reader = await start(dir);
-    expect(reader.state).toBe('ready');
+    expect(reader.first).toBe('ready');
     const rest = JSON.parse(await reader.ask('drain')) as string[];
     await reader.kill();
     return rest;
@@ -84,14 +65,14 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
           await utimes(join(dir, 'lock'), new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
         }
         const second = await start(dir, wrapper);
-        const drained = second.state === 'ready' ? (JSON.parse(await second.ask('drain')) as string[]) : [];
+        const drained = second.first === 'ready' ? (JSON.parse(await second.ask('drain')) as string[]) : [];
         first.child.kill('SIGCONT');
         answered.push(...(await append(first, ['d', 'e', 'f'])));
         await endAll([first, second]);
         const found = new Set([...drained, ...(await readRest(dir))]);
         lost += answered.filter((id) => !found.has(id)).length;
         expect(answered).toHaveLength(6);
-        expect(second.state).toBe('SPOOL_IN_USE');
+        expect(second.first).toBe('SPOOL_IN_USE');
       }
       expect(lost).toBe(0);
     });
@@ -105,7 +86,7 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
       const answered = await append(before, ['before']);
       await before.kill();
       const holders = await Promise.all(Array.from({ length: atOnce }, () => start(dir)));
-      const ready = holders.filter((one) => one.state === 'ready');
+      const ready = holders.filter((one) => one.first === 'ready');
       for (const [index, holder] of ready.entries()) answered.push(...(await append(holder, [`${index}`])));
       await endAll(holders);
       expect(ready).toHaveLength(1);

@@ -3,21 +3,43 @@
 import { createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
-import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
+import { useBigQuery } from '../../support/bigquery.ts';
 import { openBigquery } from '../../support/open-bigquery.ts';
 import { executeIn } from '../../warehouse/conformance-targets.ts';
 import type { RestorableTarget } from './erasure-cases.ts';
 
 /** Configuration of a warehouse in a dataset of its own. */
-export const localBigquery = ({ project, dataset, restUrl }: TestBigQuery) => ({
-  type: 'bigquery' as const,
-  project,
-  dataset,
-  api_endpoint: restUrl,
-  documents: true,
-  commit_interval_s: 1,
-  quota: { jobs_per_day: 1_000_000 },
-});
+export const localBigquery = async () => {
+  const { project, dataset, restUrl: api_endpoint } = await useBigQuery();
+  const usual = {
+    type: 'bigquery',
+    documents: true,
+    commit_interval_s: 1,
+    quota: { jobs_per_day: 1_000_000 },
+  } as const;
+  return { ...usual, project, dataset, api_endpoint };
+};
+
+/** The tables of a warehouse, past callsync. */
+export const tablesOf = (config: BigqueryWarehouseConfig) => {
+  const names = relationsOf(config).map(({ name }) => name);
+  const nameOf = (table: string): string => `\`${config.dataset}.${table}\``;
+  const run = async (statementOf: (table: string) => string): Promise<void> =>
+    void (await executeIn(config, `${names.map(statementOf).join(';\n')};`));
+  let copies = 0;
+  return {
+    /** Remembers their rows; what it returns sets them back. */
+    backUp: async () => {
+      const copy = `copy_${++copies}`;
+      const copyOf = (table: string): string => nameOf(`${copy}_${table}`);
+      await run((table) => `CREATE TABLE ${copyOf(table)} AS SELECT * FROM ${nameOf(table)}`);
+      const restored = (table: string): string =>
+        `DELETE FROM ${nameOf(table)} WHERE TRUE; INSERT INTO ${nameOf(table)} SELECT * FROM ${copyOf(table)}`;
+      return () => run(restored);
+    },
+    drop: () => run((table) => `DROP TABLE ${nameOf(table)}`),
+  };
+};
 
 interface TableList {
   readonly tables?: readonly { readonly type: string; readonly tableReference: { readonly tableId: string } }[];
@@ -36,21 +58,9 @@ export async function* readBigquery(config: BigqueryWarehouseConfig): AsyncGener
 }
 
 export const openBigqueryTarget = async (): Promise<RestorableTarget> => {
-  const config = bigqueryWarehouseSchema.parse(localBigquery(await useBigQuery()));
+  const config = bigqueryWarehouseSchema.parse(await localBigquery());
   const warehouse = openBigquery({ name: 'bigquery', config });
   await warehouse.migrate();
-  const tables = relationsOf(config).map(({ name }) => name);
-  const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(config, `${sql.join(';\n')};`));
-  return {
-    target: { warehouse, documents: true },
-    backUp: async () => {
-      const nameOf = (table: string) => `\`${config.dataset}.${table}\``;
-      const copyOf = (table: string) => nameOf(`copy_${table}`);
-      await run(tables.map((table) => `CREATE TABLE ${copyOf(table)} AS SELECT * FROM ${nameOf(table)}`));
-      const restored = (table: string) =>
-        `DELETE FROM ${nameOf(table)} WHERE TRUE; INSERT INTO ${nameOf(table)} SELECT * FROM ${copyOf(table)}`;
-      return () => run(tables.map(restored));
-    },
-    read: () => readBigquery(config),
-  };
+  const { backUp } = tablesOf(config);
+  return { target: { warehouse, documents: true }, backUp, read: () => readBigquery(config) };
 };

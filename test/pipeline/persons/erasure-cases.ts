@@ -1,6 +1,6 @@
 /** Invented persons, none of whose values is part of another's, and the calls in which they occur. */
 
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
@@ -74,8 +74,7 @@ export const eraseUnderRestores = async (
   input: { readonly erased: number; readonly others: number; readonly events: number },
 ) => {
   const { store } = pipeline;
-  const { proof } = store.erasures;
-  const { headsFile } = proof;
+  const { headsFile } = store.erasures.proof;
   const warehouses = targets.map(({ target }) => target.warehouse);
   const check = createLedgerCheck({ store, warehouses, say: () => undefined });
   const deps: IngestDeps = {
@@ -170,74 +169,70 @@ export const eraseUnderRestores = async (
     verified.push(verdicts);
   };
 
-  try {
-    await check.run();
-    for (let person = 0; person < people; person += 1) {
-      const calls = [...Array(callsPerPerson).keys()];
-      const observations = calls.map((call) =>
-        observationOf(callIdOf(person, call), 1_740_000_000_000_000, recordOf(person, call, 0) as CallDocument),
-      );
-      await pipeline.observe(observations, deps);
-    }
-    await send(Math.min(people * 2, 400), 0, people);
-    await load();
-    const before = {
-      ledger: await backUp(store.pool, 'callsync'),
-      warehouses: await Promise.all(targets.map((one) => one.backUp())),
-    };
-
-    // Half of the requests name a number, half the value of a key. Events arrive meanwhile.
-    let erasedCalls = 0;
-    const half = Math.ceil(input.erased / 2);
-    const numbers = Array.from({ length: half }, (_, index) => groups(personOf(index).phone));
-    const clients = Array.from({ length: input.erased - half }, (_, index) => personOf(half + index).client);
-    const perBatch = 100;
-    let sent = 0;
-    const arrive = async (): Promise<void> => {
-      while (sent < input.events) {
-        const count = Math.min(perBatch, input.events - sent);
-        sent += count;
-        await send(count, 0, people);
-        if (sent % (perBatch * 5) === 0) await replay();
-      }
-    };
-    await Promise.all([
-      arrive(),
-      (async () => {
-        for (let at = 0; at < numbers.length; at += perBatch)
-          erasedCalls += (await erase(deps, { kind: 'phone', values: numbers.slice(at, at + perBatch) })).erased;
-        for (let at = 0; at < clients.length; at += perBatch) {
-          const values = clients.slice(at, at + perBatch);
-          erasedCalls += (await erase(deps, { kind: 'metadata', key: 'ClientID', values })).erased;
-        }
-      })(),
-    ]);
-    await replay();
-    await look('erased under load');
-
-    const settle = async (step: string): Promise<void> => {
-      await check.run();
-      await load();
-      await send(perBatch, 0, input.erased);
-      await replay();
-      await look(step);
-    };
-    await before.ledger();
-    await settle('ledger restored');
-    for (const [index, restore] of before.warehouses.entries()) {
-      await restore();
-      await settle(`${targets[index]?.target.warehouse.name} restored`);
-    }
-    await before.ledger();
-    for (const restore of before.warehouses) await restore();
-    await settle('both restored');
-    await store.pool.query('DROP SCHEMA callsync CASCADE');
-    for (let looks = 0; looks < 3; looks += 1) await check.watch();
-    await settle('ledger lost');
-    return { erasedCalls, verified };
-  } finally {
-    rmSync(headsFile, { force: true });
+  await check.run();
+  for (let person = 0; person < people; person += 1) {
+    const calls = [...Array(callsPerPerson).keys()];
+    const observations = calls.map((call) =>
+      observationOf(callIdOf(person, call), 1_740_000_000_000_000, recordOf(person, call, 0) as CallDocument),
+    );
+    await pipeline.observe(observations, deps);
   }
+  await send(Math.min(people * 2, 400), 0, people);
+  await load();
+  const before = {
+    ledger: await backUp(store.pool, 'callsync'),
+    warehouses: await Promise.all(targets.map((one) => one.backUp())),
+  };
+
+  // Half of the requests name a number, half the value of a key. Events arrive meanwhile.
+  let erasedCalls = 0;
+  const half = Math.ceil(input.erased / 2);
+  const numbers = Array.from({ length: half }, (_, index) => groups(personOf(index).phone));
+  const clients = Array.from({ length: input.erased - half }, (_, index) => personOf(half + index).client);
+  const perBatch = 100;
+  let sent = 0;
+  const arrive = async (): Promise<void> => {
+    while (sent < input.events) {
+      const count = Math.min(perBatch, input.events - sent);
+      sent += count;
+      await send(count, 0, people);
+      if (sent % (perBatch * 5) === 0) await replay();
+    }
+  };
+  await Promise.all([
+    arrive(),
+    (async () => {
+      for (let at = 0; at < numbers.length; at += perBatch)
+        erasedCalls += (await erase(deps, { kind: 'phone', values: numbers.slice(at, at + perBatch) })).erased;
+      for (let at = 0; at < clients.length; at += perBatch) {
+        const values = clients.slice(at, at + perBatch);
+        erasedCalls += (await erase(deps, { kind: 'metadata', key: 'ClientID', values })).erased;
+      }
+    })(),
+  ]);
+  await replay();
+  await look('erased under load');
+
+  const settle = async (step: string): Promise<void> => {
+    await check.run();
+    await load();
+    await send(perBatch, 0, input.erased);
+    await replay();
+    await look(step);
+  };
+  await before.ledger();
+  await settle('ledger restored');
+  for (const [index, restore] of before.warehouses.entries()) {
+    await restore();
+    await settle(`${targets[index]?.target.warehouse.name} restored`);
+  }
+  await before.ledger();
+  for (const restore of before.warehouses) await restore();
+  await settle('both restored');
+  await store.pool.query('DROP SCHEMA callsync CASCADE');
+  for (let looks = 0; looks < 3; looks += 1) await check.watch();
+  await settle('ledger lost');
+  return { erasedCalls, verified };
 };
 
 /** The PostgreSQL warehouse of the pipeline, with a search index. */

@@ -1,11 +1,11 @@
 /** Erasures under load and restores, in seconds; `npm run campaign -- persons erasure` has a thousand persons and BigQuery. */
-import { expect, onTestFinished, test } from 'vitest';
-import { openPipeline } from '../../support/pipeline.ts';
+import { expect, test } from 'vitest';
+import { usePipeline } from '../../support/pipeline.ts';
 import { eraseUnderRestores, openPostgresTarget } from './erasure-cases.ts';
 
+const pipeline = usePipeline({ documents: true }, { keep: true });
+
 test('nothing of erased persons is found after late events, restores and a lost ledger, and receipts verify', async () => {
-  const pipeline = await openPipeline({ documents: true });
-  onTestFinished(() => pipeline.close());
   const size = { erased: 8, others: 4, events: 120 };
   const { erasedCalls, verified } = await eraseUnderRestores(pipeline, [await openPostgresTarget(pipeline)], size);
   expect(erasedCalls).toBe(24);

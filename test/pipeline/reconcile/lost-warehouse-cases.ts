@@ -3,8 +3,9 @@
  * neither `await` nor its marts say otherwise.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
+import type { Range } from '../../../schemas/orchestration.ts';
 import { martSettings } from '../../../src/marts/mart.ts';
 import { renderViews } from '../../../src/marts/render-views.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
@@ -17,6 +18,7 @@ import { markPending } from '../../../src/store/loads/loads.ts';
 import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
 import type { Place } from '../../../src/warehouse/kind.ts';
 import { backUp } from '../../support/backup.ts';
+import { useOpened } from '../../support/opened.ts';
 import { column } from '../../support/rows.ts';
 import type { Installation } from './installation.ts';
 
@@ -29,32 +31,28 @@ export interface LossSite {
   drop(): Promise<unknown>;
 }
 
-/** The answer of `await`; days in the mart, and rows in the tables of calls, of one moment. */
-type Sample = { readonly proven: boolean; readonly provenDays: number; readonly rows: number };
-export interface LossTools {
-  readonly site: LossSite;
-  readonly axis: string;
-  prove(): Promise<void>;
-  sample(): Promise<Sample>;
-}
-
 /** Opens an installation whose calls are read; `losses` are tried on it one after another. */
-export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
-  const tools = {} as { -readonly [K in keyof LossTools]: LossTools[K] };
-  const table = (name: string): string => tools.site.place.relation(tools.site.place.tables, name);
-  const mart = (): string => tools.site.place.relation(tools.site.place.marts, 'completeness_daily');
+export const describeLosses = (open: () => Promise<LossSite>) => {
+  const site = useOpened(open, ({ here }) => here.close());
+  const table = (name: string): string => site.place.relation(site.place.tables, name);
+  const mart = (): string => site.place.relation(site.place.marts, 'completeness_daily');
   const ensureMarts = () => {
-    const { here, place } = tools.site;
-    return here.warehouse.ensureViews(place.marts, renderViews(place, martSettings(analyticsConfigSchema.parse({}))));
+    const views = renderViews(site.place, martSettings(analyticsConfigSchema.parse({})));
+    return site.here.warehouse.ensureViews(site.place.marts, views);
   };
   const numbers = async (sql: string): Promise<Record<string, number>> => {
-    const [row = {}] = await tools.site.here.warehouse.query(sql);
+    const [row = {}] = await site.here.warehouse.query(sql);
     return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, Number(value)]));
   };
-  tools.sample = async () => {
-    const { here } = tools.site;
-    const asked = { axis: tools.axis, range: here.range, warehouses: [here.warehouse], level: {} };
-    const { proven } = await lookAtProof(here.store, asked);
+  /** The answer of `await`. */
+  const isProven = async (range: Range): Promise<boolean> => {
+    const { store, deps, warehouse } = site.here;
+    const axis = chooseAxis(deps.source.list.list, deps.processedField)?.axis ?? '';
+    return (await lookAtProof(store, { axis, range, warehouses: [warehouse], level: {} })).proven;
+  };
+  /** The answer of `await`; days in the mart, and rows in the tables of calls, of one moment. */
+  const sample = async () => {
+    const proven = await isProven(site.here.range);
     const rows = ['calls', 'utterances', 'tags', 'contacts', 'metadata'].map(table);
     const sql = `SELECT ${rows.map((name) => `(SELECT count(*) FROM ${name})`).join(' + ')} AS total,
       (SELECT count(*) FROM ${mart()} WHERE completeness = 'proven') AS days`;
@@ -63,25 +61,23 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     return { proven, provenDays: found.days ?? 0, rows: found.total ?? 0 };
   };
   const saySyncState = async (): Promise<void> => {
-    const { here } = tools.site;
-    await forgetHeartbeat(here.store, 'main');
-    await keepSyncState(here.deps, here.target);
+    await forgetHeartbeat(site.here.store, 'main');
+    await keepSyncState(site.here.deps, site.here.target);
   };
   /** Compares what is not proven, and tells the warehouse. */
   const reconcile = async (more: { readonly force?: true } = {}): Promise<void> => {
-    const { here } = tools.site;
-    await here.drain();
-    await here.reconcile({ ...more, acceptEmpty: true });
-    await here.drain();
+    await site.here.drain();
+    await site.here.reconcile({ ...more, acceptEmpty: true });
+    await site.here.drain();
     await saySyncState();
   };
-  tools.prove = async () => {
+  const prove = async (): Promise<void> => {
     await ensureMarts();
     await reconcile({ force: true });
   };
   /** As a worker does at its start. */
   const notice = async (): Promise<void> => {
-    const { store, warehouse } = tools.site.here;
+    const { store, warehouse } = site.here;
     const check = createLedgerCheck({ store, warehouses: [warehouse], say: () => undefined });
     await checkBeforeLoad(warehouse, check).migrate();
     await check.run();
@@ -99,53 +95,50 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
   };
 
   beforeAll(async () => {
-    tools.site = await open();
-    const { here } = tools.site;
+    const { here } = site;
     const middle = (here.range.from + here.range.to) / 2;
     for (const part of [{ to: middle }, { from: middle }]) {
       await here.backfill({ ...here.range, ...part });
       await here.drain();
     }
-    tools.axis = chooseAxis(here.deps.source.list.list, here.deps.processedField)?.axis ?? '';
   });
-  afterAll(() => tools.site.here.close());
 
   const losses: Record<string, () => Promise<unknown>> = {
-    'was dropped': () => tools.site.drop(),
+    'was dropped': () => site.drop(),
     'was emptied': () =>
-      tools.site.execute(`DELETE FROM ${table('calls')} WHERE TRUE; DELETE FROM ${table('utterances')} WHERE TRUE;`),
+      site.execute(`DELETE FROM ${table('calls')} WHERE TRUE; DELETE FROM ${table('utterances')} WHERE TRUE;`),
     'was restored as it was after its first load, and loaded since': async () => {
-      await tools.site.execute(`DELETE FROM ${table('verdicts')} WHERE TRUE;
+      await site.execute(`DELETE FROM ${table('verdicts')} WHERE TRUE;
         DELETE FROM ${table('loads')} WHERE loaded_at > (SELECT min(loaded_at) FROM ${table('loads')});
         DELETE FROM ${table('calls')} WHERE load_id NOT IN (SELECT load_id FROM ${table('loads')});`);
-      const { here } = tools.site;
+      const { here } = site;
       const ids = await column<string>(here.store, 'SELECT call_id FROM ledger WHERE NOT tombstone LIMIT 1');
       await here.store.transaction((tx) => markPending(tx, ids));
       await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
     },
     'lost table metadata': () => {
-      const cascade = tools.site.here.warehouse.kind === 'postgres' ? ' CASCADE' : '';
-      return tools.site.execute(`DROP TABLE ${table('metadata')}${cascade}`);
+      const cascade = site.here.warehouse.kind === 'postgres' ? ' CASCADE' : '';
+      return site.execute(`DROP TABLE ${table('metadata')}${cascade}`);
     },
   };
   for (const name of ['utterances', 'tags', 'contacts'])
-    losses[`lost all ${name}`] = () => tools.site.execute(`DELETE FROM ${table(name)} WHERE TRUE`);
+    losses[`lost all ${name}`] = () => site.execute(`DELETE FROM ${table(name)} WHERE TRUE`);
 
   test.each(Object.entries(losses))('a warehouse that %s is never proven while rows are missing', async (_, lose) => {
-    const { here } = tools.site;
-    await tools.prove();
-    const before = await tools.sample();
+    const { here } = site;
+    await prove();
+    const before = await sample();
     const { rows } = before;
     expect(before.proven).toBe(true);
     expect(before.provenDays).toBeGreaterThan(10);
 
     await lose();
-    expect((await tools.sample()).rows).toBeLessThan(rows);
+    expect((await sample()).rows).toBeLessThan(rows);
     const wrong: unknown[] = [];
     let isTold = false;
     const look = async () => {
       const told = isTold;
-      const found = await tools.sample();
+      const found = await sample();
       // Its own marts know with the first load that comes after the loss was noticed.
       if (found.proven || (told && found.rows < rows && found.provenDays > 0)) wrong.push(found);
     };
@@ -163,14 +156,14 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     });
     console.log(`a warehouse that ${_}: looked ${looks} times`);
     expect(wrong).toEqual([]);
-    expect(await tools.sample()).toMatchObject({ proven: false, rows });
+    expect(await sample()).toMatchObject({ proven: false, rows });
     await reconcile();
-    expect(await tools.sample()).toMatchObject({ proven: true, rows });
+    expect(await sample()).toMatchObject({ proven: true, rows });
   });
 
   test('a ledger that was restored while calls moved to another day is never proven while a row is wrong', async () => {
-    const { here } = tools.site;
-    await tools.prove();
+    const { here } = site;
+    await prove();
     const restore = await backUp(here.store.pool, 'callsync');
     const patch = { timestamp: '2026-01-28T12:00:00Z' };
     const moved = await here.simulator.edit({ random: 20, seed: 3, patch, requalify: false });
@@ -189,7 +182,7 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     const look = async () => {
       // Rows first: what is right later may be proven later.
       const n = await countWrong();
-      const found = await tools.sample();
+      const found = await sample();
       seenWrong = Math.max(seenWrong, n);
       if (n > 0 && (found.proven || found.provenDays > 0) && (await countWrong()) > 0) wrong.push({ n, ...found });
     };
@@ -203,10 +196,10 @@ export const describeLosses = (open: () => Promise<LossSite>): LossTools => {
     expect(seenWrong).toBeGreaterThan(0);
     expect(wrong).toEqual([]);
     expect(await countWrong()).toBe(0);
-    expect(await tools.sample()).toMatchObject({ proven: true });
+    expect(await sample()).toMatchObject({ proven: true });
     const isListed = ({ status }: { status: string }) => ['qualified', 'void'].includes(status);
     const truth = await checkTruth(here.simulator, here.warehouse, isListed);
     expect(truth).toMatchObject({ lost: 0, stale: 0, mismatched: 0, duplicated: 0 });
   });
-  return tools;
+  return { site, prove, sample, isProven, saySyncState };
 };

@@ -6,20 +6,17 @@ import { readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { readProofs } from '../../../src/health/read-health.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
-import { keepSyncState } from '../../../src/pipeline/load/load-pending.ts';
 import { sendRowsAgain } from '../../../src/pipeline/reconcile/compare-warehouse.ts';
-import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { eraseCalls, eraseKnown } from '../../../src/store/persons/calls.ts';
 import { addVerdict, latestVerdicts, readWithdrawals } from '../../../src/store/windows/verdicts.ts';
-import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
 import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
 import { until } from '../../support/until.ts';
 import { day, openInstallation } from './installation.ts';
 import { describeLosses } from './lost-warehouse-cases.ts';
 
-const tools = describeLosses(async () => {
+const { site, prove, sample, isProven, saySyncState } = describeLosses(async () => {
   const calls = { count: 200, utterances: 4, words: 4, to: '2026-01-31T00:00:00Z' };
   const here = await openInstallation({ simulator: { seed: 11, calls } });
   here.setNow(Date.parse('2026-03-01T00:00:00Z'));
@@ -36,39 +33,37 @@ type Verdict = Awaited<ReturnType<typeof latestVerdicts>>[number];
  * longer proven.
  */
 const age = (limit: 'words' | 'calls') => (_: string, cut: number) =>
-  applyAges(tools.site.here.deps, createAges({ [limit]: Date.now() - cut }), { dryRun: false });
+  applyAges(site.here.deps, createAges({ [limit]: Date.now() - cut }), { dryRun: false });
 const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unknown>>> = {
-  'is sent again': (id) => sendRowsAgain(tools.site.here.deps.store, 'main', [id]),
-  'is erased': (id) => eraseCalls(tools.site.here.store, [id]),
-  'is erased as the log says': (id) => eraseKnown(tools.site.here.store, [id]),
+  'is sent again': (id) => sendRowsAgain(site.here.deps.store, 'main', [id]),
+  'is erased': (id) => eraseCalls(site.here.store, [id]),
+  'is erased as the log says': (id) => eraseKnown(site.here.store, [id]),
   'is too old for its words': age('words'),
   'is too old': age('calls'),
   'comes under other rules': (id) => {
     const sanitize = (one: Observation) =>
       one.callId === id ? { ...one, fields: { ...one.fields, status: 'x' } } : one;
     const admit = (body: Buffer) => ({ body, bodyHash: body });
-    return applyRules(tools.site.here.deps, { version: `rules of ${id}`, sanitize, admit });
+    return applyRules(site.here.deps, { version: `rules of ${id}`, sanitize, admit });
   },
-  'is in a ledger that was restored': () => issueEpoch(tools.site.here.store, 'restored', 0),
+  'is in a ledger that was restored': () => issueEpoch(site.here.store, 'restored', 0),
 };
 
 const oldestCall = async () => {
-  const [{ id, at } = { id: '', at: 0 }] = await tools.site.here.query<{ id: string; at: number }>(`SELECT
+  const [{ id, at } = { id: '', at: 0 }] = await site.here.query<{ id: string; at: number }>(`SELECT
       call_id AS id, (extract(epoch FROM call_timestamp) * 1e6)::bigint AS at
     FROM ledger JOIN ledger_documents USING (call_id) ORDER BY call_timestamp LIMIT 1`);
   return { id, at, touched: Math.floor(at / day) * day };
 };
 
 test.each(Object.entries(triggers))('a day of which a call %s is not proven from then on', async (_, cause) => {
-  const { here } = tools.site;
-  await tools.prove();
-  const { provenDays } = await tools.sample();
+  const { here } = site;
+  await prove();
+  const { provenDays } = await sample();
   const { id, at, touched } = await oldestCall();
   const stateOf = async () => {
     const coverage = await readCoverage(here.store, { range: here.range, warehouses: ['main'], now: here.range.to });
-    const range = { from: touched, to: touched + day };
-    const asked = { axis: tools.axis, range, warehouses: [here.warehouse], level: {} };
-    const { proven } = await lookAtProof(here.store, asked);
+    const proven = await isProven({ from: touched, to: touched + day });
     return [proven, coverage.days.find(({ from }) => from === touched)?.byWarehouse.main];
   };
   expect(await stateOf()).toEqual([true, expect.stringMatching(/proven|healed/)]);
@@ -77,15 +72,14 @@ test.each(Object.entries(triggers))('a day of which a call %s is not proven from
   const [proofs] = await readProofs(here.store, { warehouses: ['main'], days: 100_000 });
   expect(proofs).toMatchObject({ withdrawn: proofs?.unproven });
   await here.drain();
-  await forgetHeartbeat(here.store, 'main');
-  await keepSyncState(here.deps, here.target);
+  await saySyncState();
   expect(await stateOf()).toEqual([false, 'read']);
-  expect((await tools.sample()).provenDays).toBeLessThan(provenDays);
+  expect((await sample()).provenDays).toBeLessThan(provenDays);
 });
 
 test('what happens to a day after its comparison withdraws the verdict on that day, and on no other', async () => {
-  const { store } = tools.site.here;
-  await tools.prove();
+  const { store } = site.here;
+  await prove();
   for (const [name, cause] of Object.entries(triggers)) {
     // Rows that a comparison finds wrong, and sends again, are its own.
     if (name === 'is sent again') continue;
@@ -105,8 +99,8 @@ test('what happens to a day after its comparison withdraws the verdict on that d
 });
 
 test('a verdict waits for an erasure that is under way, the first of a warehouse too', async () => {
-  const { store } = tools.site.here;
-  await tools.prove();
+  const { store } = site.here;
+  await prove();
   const { id, touched } = await oldestCall();
   const judged = () => latestVerdicts(store, { from: touched, to: touched + day });
   const [about] = (await judged()) as [Verdict];

@@ -3,7 +3,7 @@
  * the verdicts say so. The number is the caller's: some tens in the suite, 1,000 as a campaign.
  */
 
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { type Column, callTables, columnsOf, type Row, type Table, tableOf } from '../../../schemas/tables.ts';
 import { hash32 } from '../../../src/simulator/calls/random.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
@@ -36,9 +36,11 @@ const openSite = async (calls: number): Promise<Site> => {
   const times = { lateShare: 0, from: from.toISOString(), to: to.toISOString() };
   const simulator = { seed: 11, calls: { count: calls, utterances: 2, words: 3, ...times } };
   const here = await openInstallation({ simulator });
+  onTestFinished(here.close);
   const warehouses: TestedWarehouse[] = [];
   for (const [, useTarget] of targets) {
     const target = await useTarget();
+    onTestFinished(target.dispose);
     const warehouse = target.open();
     await warehouse.migrate();
     await register(here.store, warehouse.name);
@@ -155,35 +157,28 @@ const reconcileRows = ({ reconcile, deps, range }: Site) =>
  */
 export const findTampering = async (wanted: Tampering) => {
   const here = await openSite(wanted.calls);
-  try {
-    await here.backfill();
-    for (const target of here.deps.targets) await here.drain(target);
-    // Changes before the last ones, which the ledger no longer knows.
-    for (const { target } of here.warehouses)
-      await target.execute(`INSERT INTO changes (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
-        SELECT call_id, call_timestamp, 'status', 1, 'by hand', call_timestamp, call_timestamp, 'changed' FROM calls`);
-    const before = await Promise.all(here.warehouses.map(digestsOf));
-    expect(before[1]).toEqual(before[0]);
-    const done = new Map<string, Awaited<ReturnType<typeof tamper>>>();
-    for (const each of here.warehouses) done.set(each.warehouse.name, await tamper(each, wanted));
+  await here.backfill();
+  for (const target of here.deps.targets) await here.drain(target);
+  // Changes before the last ones, which the ledger no longer knows.
+  for (const { target } of here.warehouses)
+    await target.execute(`INSERT INTO changes (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
+      SELECT call_id, call_timestamp, 'status', 1, 'by hand', call_timestamp, call_timestamp, 'changed' FROM calls`);
+  const before = await Promise.all(here.warehouses.map(digestsOf));
+  expect(before[1]).toEqual(before[0]);
+  const done = new Map<string, Awaited<ReturnType<typeof tamper>>>();
+  for (const each of here.warehouses) done.set(each.warehouse.name, await tamper(each, wanted));
 
-    const totals = await reconcileRows(here);
-    const found = await here.query<{ warehouse: string; rows: number }>(`SELECT warehouse,
-        sum(missing + different)::int AS rows
-      FROM verdicts WHERE warehouse_level = 'rows' AND outcome <> 'unproven' GROUP BY warehouse`);
-    const forged = [...done.values()].reduce((sum, one) => sum + one.forged, 0);
-    expect(totals).toMatchObject({ unproven: 0, failed: 0, removed: forged });
-    expect(await Promise.all(here.warehouses.map(digestsOf))).toEqual(before);
-    const nothing = { missing: 0, different: 0, removed: 0, healed: 0, unproven: 0 };
-    if (wanted.again) expect(await reconcileRows(here)).toMatchObject(nothing);
-    const figures = Object.fromEntries(
-      found.map(({ warehouse, rows }) => [warehouse, { rows, ...done.get(warehouse) }]),
-    );
-    process.stdout.write(`${JSON.stringify(figures)}\n`);
-    expect(Object.keys(figures)).toHaveLength(2);
-    for (const [warehouse, { touched, rows }] of Object.entries(figures)) expect(rows, warehouse).toBe(touched);
-  } finally {
-    for (const { target } of here.warehouses) await target.dispose();
-    await here.close();
-  }
+  const totals = await reconcileRows(here);
+  const found = await here.query<{ warehouse: string; rows: number }>(`SELECT warehouse,
+      sum(missing + different)::int AS rows
+    FROM verdicts WHERE warehouse_level = 'rows' AND outcome <> 'unproven' GROUP BY warehouse`);
+  const forged = [...done.values()].reduce((sum, one) => sum + one.forged, 0);
+  expect(totals).toMatchObject({ unproven: 0, failed: 0, removed: forged });
+  expect(await Promise.all(here.warehouses.map(digestsOf))).toEqual(before);
+  const nothing = { missing: 0, different: 0, removed: 0, healed: 0, unproven: 0 };
+  if (wanted.again) expect(await reconcileRows(here)).toMatchObject(nothing);
+  const figures = Object.fromEntries(found.map(({ warehouse, rows }) => [warehouse, { rows, ...done.get(warehouse) }]));
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(Object.keys(figures)).toHaveLength(2);
+  for (const [warehouse, { touched, rows }] of Object.entries(figures)) expect(rows, warehouse).toBe(touched);
 };

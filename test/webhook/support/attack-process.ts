@@ -1,7 +1,7 @@
 /**
  * An attacker as a process of its own, from 127.0.0.2. It holds idle connections and sends bodies of 16 MiB without or
  * with a wrong signature, as fast as it can. Options as JSON in its first argument; prints `ready` once, and what it
- * did when its input ends.
+ * did when it is asked.
  */
 import { once, setMaxListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -54,7 +54,6 @@ const sendBodies = async (signature: string | undefined): Promise<void> => {
 for (let count = 0; count < idle; count += 1) stayIdle();
 for (let count = 0; count < bodies; count += 1) sendBodies(count % 2 === 0 ? undefined : `sha256=${'0'.repeat(64)}`);
 process.stdout.write('ready\n');
-process.stdin.resume();
-await once(process.stdin, 'end');
+await once(process.stdin, 'data');
 stopped = true;
 process.stdout.write(`${JSON.stringify(done)}\n`, () => process.exit());

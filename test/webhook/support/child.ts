@@ -1,12 +1,13 @@
 /** Starts programs as processes of their own, compiled to a folder below node_modules where they find their packages. */
-import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
 import type { Receiver } from '../../../src/webhook/server/receiver.ts';
 import { useFolder } from '../../support/folder.ts';
+import { endProcess } from '../../support/installation.ts';
 import { useOpened } from '../../support/opened.ts';
 import { useInboxDatabase } from './inbox-database.ts';
 import type { ReceiverProcessOptions } from './receiver-process.ts';
@@ -32,34 +33,36 @@ export const useProgram = (name: string) =>
     ({ folder }) => rm(folder, { recursive: true, force: true }),
   );
 
+/** A program that says a line, and then answers each line of its input with a line, until the end of the test at most. @param wrapper that runs it */
+export const converse = async (entry: string, args: readonly string[], wrapper: readonly string[] = []) => {
+  const [command = '', ...all] = [...wrapper, process.execPath, entry, ...args];
+  const child = spawn(command, all);
+  const kill = () => endProcess(child, 'SIGKILL');
+  onTestFinished(kill);
+  child.stderr.pipe(process.stderr);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const line = async () => String((await lines.next()).value);
+  return {
+    child,
+    first: await line(),
+    ask: (text: string): Promise<string> => {
+      child.stdin.write(`${text}\n`);
+      return line();
+    },
+    kill,
+  };
+};
+
 /** A database, and receivers of it as processes, with one spool, for the tests of a file or group. */
 export const useReceiver = (name: string) => {
   const database = useInboxDatabase();
   const spoolDir = join(useFolder(name), 'spool');
   const program = useProgram('webhook/support/receiver-process');
-  const start = (config: NonNullable<ReceiverProcessOptions['config']>) =>
-    startChild(program.entry, { databaseUrl: database.url, spoolDir, config });
-  return { database, start };
-};
-
-const startChild = async (entry: string, options: ReceiverProcessOptions) => {
-  const child: ChildProcessWithoutNullStreams = spawn(process.execPath, [entry, JSON.stringify(options)]);
-  child.stderr.pipe(process.stderr);
-  const lines = createInterface({ input: child.stdout });
-  const line = async () => JSON.parse(((await once(lines, 'line')) as [string])[0]);
-  const exited = once(child, 'exit');
-  const first = await Promise.race([line(), exited.then(() => undefined)]);
-  if (first === undefined) throw new Error('the receiver did not start');
-  return {
-    address: (first as { address: string }).address,
-    async status() {
-      const answer = line();
-      child.stdin.write('?\n');
-      return (await answer) as ReceiverStatus & { rss: number };
-    },
-    async kill() {
-      child.kill('SIGKILL');
-      await exited;
-    },
+  const start = async (config: NonNullable<ReceiverProcessOptions['config']>) => {
+    const options: ReceiverProcessOptions = { databaseUrl: database.url, spoolDir, config };
+    const { first, ask, kill } = await converse(program.entry, [JSON.stringify(options)]);
+    const { address } = JSON.parse(first) as { address: string };
+    return { address, status: async () => JSON.parse(await ask('?')) as ReceiverStatus & { rss: number }, kill };
   };
+  return { database, start };
 };
