@@ -9,6 +9,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { parseDuration } from '../../schemas/config/values.ts';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { monitoring, promtool, rules } from '../operations/support/prometheus.ts';
@@ -20,11 +21,7 @@ import { listen } from '../support/listen.ts';
 import { installDebian } from '../support/tools.ts';
 import { until } from '../support/until.ts';
 
-const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-const shorten = (duration: string): string => {
-  const [, count, unit = ''] = /^(\d+)([smhd])$/.exec(duration) ?? [];
-  return `${(Number(count) * (units[unit] ?? Number.NaN) * 1000) / 60}ms`;
-};
+const shorten = (duration: string): string => `${(parseDuration(duration) ?? Number.NaN) / 60}ms`;
 const quickRules = rules.map((rule) => ({
   ...rule,
   ...(rule.for && { for: shorten(rule.for) }),

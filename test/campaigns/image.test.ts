@@ -5,17 +5,18 @@
  * services from the build.
  */
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { checkTruth, type TruthReport } from '../../src/simulator/demo/check-truth.ts';
-import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { becomeHealthy, endWell, type Image, openDeployment, type Started, signingSecret } from '../deploy/shipped.ts';
+import { useFolder } from '../support/folder.ts';
 import { isWanted } from '../support/installation.ts';
-import { createDatabase, makeServerFolder } from '../support/postgres.ts';
+import { useOpened } from '../support/opened.ts';
+import { databaseForTest, makeServerFolder } from '../support/postgres.ts';
+import { openSimulator } from '../support/simulator.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { installDebian, installNode, root, run, timed } from '../support/tools.ts';
 
@@ -76,7 +77,12 @@ const openImage = async (): Promise<Image & { close(): Promise<unknown> }> => {
   return { ...image, close: () => run(`buildah rm ${name}`) };
 };
 
-const buildLimitMs = 1_200_000;
+const useImage = () =>
+  useOpened(
+    () => buildImage('warm').then(openImage),
+    ({ close }) => close(),
+    1_200_000,
+  );
 
 /** About 4 minutes, and one to make the image that it begins with. */
 
@@ -89,36 +95,29 @@ test('build: cold, then warm', async () => {
 
 /** Half a minute. */
 describe('content', () => {
-  let place: string;
-  let image: Awaited<ReturnType<typeof openImage>>;
-  let components: readonly { readonly name: string; readonly group?: string }[];
-  beforeAll(async () => {
-    await buildImage('warm');
-    image = await openImage();
-    place = image.root;
-    const folder = await mkdtemp(join(tmpdir(), 'callsync-sbom-'));
-    await run(
-      `npx --yes @cyclonedx/cyclonedx-npm@6.0.1 --omit dev --omit optional --flatten-components --output-file "${folder}/sbom.json"`,
-    );
-    ({ components } = JSON.parse(await readFile(join(folder, 'sbom.json'), 'utf8')));
-    await rm(folder, { recursive: true });
-  }, buildLimitMs);
-  afterAll(() => image?.close());
+  const image = useImage();
+  const folder = useFolder('sbom');
 
   test('has the packages of production that package-lock.json names, and no other', async () => {
     const megabytes = async (path: string) => Number((await run(`du -sm --apparent-size "${path}"`)).split('\t')[0]);
-    const [whole, own] = [await megabytes(place), await megabytes(join(place, image.folder))];
+    const [whole, own] = [await megabytes(image.root), await megabytes(join(image.root, image.folder))];
     console.log(`image: ${whole} MB, of them callsync ${own} MB`);
     const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { dev?: boolean; optional?: boolean; devOptional?: boolean }>;
     };
     const { '': _ours, ...others } = packages;
     for (const [path, { dev = false, optional = false, devOptional = false }] of Object.entries(others))
-      expect(existsSync(join(place, 'app', path, 'package.json')), path).toBe(!dev && !optional && !devOptional);
+      expect(existsSync(join(image.root, 'app', path, 'package.json')), path).toBe(!dev && !optional && !devOptional);
   });
 
   test('has a bill of materials that names every package in it', async () => {
-    const found = await run(`find "${place}/app/node_modules" -name package.json -exec dirname {} +`);
+    await run(
+      `npx --yes @cyclonedx/cyclonedx-npm@6.0.1 --omit dev --omit optional --flatten-components --output-file "${folder}/sbom.json"`,
+    );
+    const { components } = JSON.parse(await readFile(join(folder, 'sbom.json'), 'utf8')) as {
+      components: { readonly name: string; readonly group?: string }[];
+    };
+    const found = await run(`find "${image.root}/app/node_modules" -name package.json -exec dirname {} +`);
     const names = found.matchAll(/.*node_modules\/((?:@[^/\n]+\/)?[^/\n]+)$/gm);
     const installed = new Set(Array.from(names, ([, name = '']) => name));
     const named = new Set(components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`)));
@@ -127,7 +126,8 @@ describe('content', () => {
   });
 
   test('has no embedded server, no configuration and no secret', async () => {
-    const found = await run(`find "${place}/app" "${place}/var/lib/callsync" "${place}/home" "${place}/root" -type f`);
+    const places = ['app', 'var/lib/callsync', 'home', 'root'].map((name) => `"${image.root}/${name}"`);
+    const found = await run(`find ${places.join(' ')} -type f`);
     const suspicious = /\/(initdb|postgres|temporal|callsync\.yaml|\.npmrc|.*\.(key|pem|env))$|\/secrets\//gm;
     expect(found.match(suspicious) ?? []).toEqual([]);
   });
@@ -135,27 +135,17 @@ describe('content', () => {
 
 /** About 2 minutes each. */
 describe('services', () => {
-  let image: Awaited<ReturnType<typeof openImage>>;
-  let scratch: string;
-  beforeAll(async () => {
-    await buildImage('warm');
-    image = await openImage();
-    scratch = await makeServerFolder();
-  }, buildLimitMs);
-  afterAll(async () => {
-    await image?.close();
-    await rm(scratch, { recursive: true, force: true });
-  });
+  const image = useImage();
 
   test.each(['compose', 'kubernetes'] as const)('%s: the truth outlives workers and a restart', async (of) => {
-    const simulator = await startSimulator({
+    const simulator = await openSimulator({
       seed: 26,
       calls: { count: 600, utterances: 3, to: new Date(Date.now() - 1_800_000).toISOString() },
       live: { callsPerSecond: 1, processingSeconds: 1 },
-      rateLimit: { requests: 0 },
       webhooks: { secret: signingSecret },
     });
-    const [database, temporal] = await Promise.all([createDatabase(), useTemporal()]);
+    const [database, temporal] = await Promise.all([databaseForTest(), useTemporal()]);
+    const scratch = await makeServerFolder();
     const config = { sync: { interval: '5s', settle: '1s', start_from: '1h' } };
     const around = { simulator, databaseUrl: database.url, temporal, scratch, config };
     const { start, kill } = openDeployment(of, around, image);
@@ -187,7 +177,7 @@ describe('services', () => {
     onTestFinished(async () => {
       kill();
       await warehouse.close();
-      await Promise.all([simulator.stop(), database.drop()]);
+      await rm(scratch, { recursive: true, force: true });
     });
     await endWell(await start('store-role'));
     const first = await up();

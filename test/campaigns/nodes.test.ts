@@ -2,11 +2,13 @@
  * Fast tests and demo on the newest release of every Node that package.json names. About 6 minutes in all, and half a
  * minute to fetch Node first. Too expensive for the suite, which runs on one Node.
  */
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { cleanEnvironment, installNode, root, run, supportedNodes } from '../support/tools.ts';
+
+const folder = useFolder('nodes');
 
 /** Runs a line of shell whose `node`, and that of its children, is this one. */
 const runOn = async (major: number, line: string): Promise<string> => {
@@ -21,13 +23,10 @@ test.each(supportedNodes)('fast: tests that need no server pass on Node %i', asy
 });
 
 test.each(supportedNodes)('demo: ends with the truth intact on Node %i', async (major) => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-nodes-'));
-  await chmod(folder, 0o711);
-  const said = await runOn(major, `node dist/src/cli/main.js demo --exit --json --data-dir "${folder}"`);
+  const said = await runOn(major, `node dist/src/cli/main.js demo --exit --json --data-dir "${folder}/${major}"`);
   const { truth, seconds } = JSON.parse(said.trim().split('\n').at(-1) ?? '');
   console.log(`Node ${major}: ${JSON.stringify({ truth, seconds })}`);
   expect(truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-  await rm(folder, { recursive: true });
 });
 
 test('image: has the newest Node with long-term support', async () => {

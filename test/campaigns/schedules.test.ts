@@ -56,8 +56,7 @@ test('backfills: every due run happened once, was skipped by its policy, or is c
   const { address: temporalAddress, restart } = await temporalForTest();
   const site = await installForTest({
     temporalAddress,
-    simulator: { seed: 37, calls: { count: 20, utterances: 0 }, rateLimit: { requests: 0 } },
-    source: { limits: { requests: 400, per_s: 1 } },
+    simulator: { seed: 37, calls: { count: 20, utterances: 0 } },
   });
   for (const overlap of policies) {
     const often = { name: overlap, every: '2s', last: '900d', overlap_policy: overlap, catchup_window: '10s' };

@@ -33,7 +33,7 @@ test('storm: loses nothing, doubles nothing, and stays small in Temporal', async
   const calls = { count: planned, utterances: 1, words: 3, tags: 1, otherShare: 0 };
   const pagination = { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 100 };
   const site = await installForTest({
-    simulator: { seed: 21, calls, rateLimit: { requests: 0 } },
+    simulator: { seed: 21, calls },
     source: { limits: { requests: 1_000, per_s: 1 }, list: { preset: 'activate', pagination } },
   });
   const workers: ChildProcess[] = [];

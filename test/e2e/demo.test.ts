@@ -19,13 +19,14 @@ import { until } from '../support/until.ts';
 const calls = pictures === undefined ? '150' : '1000';
 const folder = useFolder('demo');
 
-test('--break without an earlier demo is refused, and names the command that makes one', async () => {
-  const run = startProgram(['demo', '--break', '--exit', '--data-dir', folder]);
-  expect({ code: await run.ended, said: run.stderr() }).toEqual({
-    code: 2,
-    said: expect.stringMatching(/^callsync: USAGE_DEMO: There is no demo [\s\S]*callsync demo --exit/),
-  });
-});
+/** A demo in the folder ends with this code before anything is started, and says why. */
+const expectRefusal = async (code: number, said: RegExp, ...args: readonly string[]): Promise<void> => {
+  const run = startProgram(['demo', '--exit', '--data-dir', folder, ...args]);
+  expect({ code: await run.ended, said: run.stderr() }).toEqual({ code, said: expect.stringMatching(said) });
+};
+
+test('--break without an earlier demo is refused, and names the command that makes one', () =>
+  expectRefusal(2, /^callsync: USAGE_DEMO: There is no demo [\s\S]*callsync demo --exit/, '--break'));
 
 test('ends with the truth intact and every settled day proven', async () => {
   const first = startProgram(['demo', '--exit', '--json', '--calls', calls, '--data-dir', folder]);
@@ -96,15 +97,8 @@ describe('a second start finds its data again, heals the rows that --break alter
     expect(proof.proven).toBe(proof.days);
   });
 
-  test('refuses a third one in its folder before anything is started', async () => {
-    const third = startProgram(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
-    expect({ code: await third.ended, said: third.stderr() }).toEqual({
-      code: 6,
-      said: expect.stringMatching(
-        /^callsync: DEMO_RUNS: A demo already runs in the folder \S+\.\n {2}End it, or .*--data-dir/,
-      ),
-    });
-  });
+  test('refuses a third one in its folder before anything is started', () =>
+    expectRefusal(6, /^callsync: DEMO_RUNS: A demo already runs in the folder \S+\.\n {2}End it, or .*--data-dir/));
 
   /** Tabs until an element has the focus, then presses Enter: no mouse is used. */
   const reach = async (selector: string): Promise<void> => {

@@ -20,7 +20,7 @@ export const killTemporalDuringBackfill = async (kills: number, calls: number) =
   const server = await temporalForTest();
   const site = await installForTest({
     temporalAddress: server.address,
-    simulator: { seed: 9, calls: { count: calls, utterances: 4, ...settledRange }, rateLimit: { requests: 0 } },
+    simulator: { seed: 9, calls: { count: calls, utterances: 4, ...settledRange } },
     // A request that waits for its grant does not time out.
     source: { limits: { requests: 5, per_s: 1, headers_timeout_s: 600, total_timeout_s: 600 } },
     config: { sync: { window: { target_calls: callsPerWindow } } },

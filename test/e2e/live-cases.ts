@@ -32,7 +32,10 @@ export const liveBesideBackfill = async (durationMs: number) => {
       live: { callsPerSecond: 2, processingSeconds: 1 },
       rateLimit: { requests: 40, seconds: 10 },
     },
-    source: { list: { preset: 'activate', pagination: { style: 'offset', size: 20 } } },
+    source: {
+      limits: { requests: 40, per_s: 10 },
+      list: { preset: 'activate', pagination: { style: 'offset', size: 20 } },
+    },
     config: { sync },
   });
   await site.startWorker(['--schedules']);
@@ -59,7 +62,7 @@ export const liveBesideBackfill = async (durationMs: number) => {
 /** Deliveries while the list is away and repeats wait for it. */
 export const listAway = async (durationMs: number) => {
   const site = await installForTest({
-    simulator: { seed: 59, calls: { count: 10, utterances: 1 }, rateLimit: { requests: 0 } },
+    simulator: { seed: 59, calls: { count: 10, utterances: 1 } },
     config: { sync },
   });
   await site.startWorker(['--schedules']);

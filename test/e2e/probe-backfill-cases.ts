@@ -27,7 +27,7 @@ const openSite = (dialect: string): Promise<Installation> => {
   const [from, to] = [20, 1].map((days) => new Date(Date.now() - days * 86_400_000).toISOString());
   const calls = { count: callsOf(dialect), from, to, utterances: 1, words: 3, tags: 1, otherShare: 0, lateShare: 0 };
   return installForTest({
-    simulator: { dialect, calls, rateLimit: { requests: 0 } },
+    simulator: { dialect, calls },
     source: { list: undefined, limits: { requests: 1_000, per_s: 1 }, ...versions[dialect] },
   });
 };

@@ -14,8 +14,7 @@ const dayMs = 86_400_000;
 const to = Math.floor(Date.now() / dayMs) * dayMs - 8 * dayMs;
 const range = { from: new Date(to - 6 * dayMs).toISOString(), to: new Date(to).toISOString() };
 const site = useInstallation(() => ({
-  simulator: { seed: 5, calls: { count: 200, otherShare: 0, utterances: 2, ...range }, rateLimit: { requests: 0 } },
-  source: { limits: { requests: 400, per_s: 1 } },
+  simulator: { seed: 5, calls: { count: 200, otherShare: 0, utterances: 2, ...range } },
 }));
 beforeAll(async () => {
   await site.startWorker();

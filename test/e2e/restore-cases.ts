@@ -56,9 +56,7 @@ const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions)
       // Fields that only webhooks carry cannot be read again, so the list carries everything.
       listOmits: [],
       edits: { requalifyShare: 0.5, webhookShare: 1 },
-      rateLimit: { requests: 0 },
     },
-    source: { limits: { requests: 400, per_s: 1 } },
     config: { sync, warehouses: { postgres: { type: 'postgres' }, ...(bigquery && { bigquery }) } },
   });
   const { store, warehouse } = installation;

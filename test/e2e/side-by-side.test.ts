@@ -25,7 +25,7 @@ test('two installations in one database keep their calls, their work and their e
     const schemas = { store: `${name}_store`, warehouse: `${name}_calls` };
     const calls = { count: 60 + 20 * index, utterances: 2, ...settledRange };
     const site = await installForTest({
-      ...{ databaseUrl: database.url, schemas, simulator: { seed: 8, calls, rateLimit: { requests: 0 } } },
+      ...{ databaseUrl: database.url, schemas, simulator: { seed: 8, calls } },
       config: { warehouses: { postgres: { type: 'postgres', schema: schemas.warehouse }, bigquery } },
     });
     sites.push(site);

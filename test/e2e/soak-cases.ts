@@ -45,9 +45,7 @@ export const soak = async (
       listOmits: [],
       edits: { requalifyShare: 0.5, webhookShare: 1 },
       tokens: { lifetimeSeconds: 60 },
-      rateLimit: { requests: 0 },
     },
-    source: { limits: { requests: 400, per_s: 1 } },
     config: { sync: { interval, settle: '1s', lookback: '1m', inbox_sweep: interval, start_from: '3h' } },
   });
   const toxiproxy = await putBetween(site);
@@ -76,10 +74,7 @@ export const soak = async (
     // Each fault of each server, in another order each time.
     const pairs = servers.flatMap((server) => allFaults.map((fault) => [server, fault] as const));
     while (goesOn()) {
-      for (const [server, fault] of pairs
-        .map((pair) => [random(), pair] as const)
-        .sort(([a], [b]) => a - b)
-        .map(([, pair]) => pair)) {
+      for (const [server, fault] of pairs.toSorted(() => random() - 0.5)) {
         if (!goesOn()) break;
         await toxiproxy.disturb(server, fault);
         faults[`${server} ${fault}`] = (faults[`${server} ${fault}`] ?? 0) + 1;

@@ -33,6 +33,7 @@ import { useTemporal } from './temporal.ts';
 export type Installation = Awaited<ReturnType<typeof install>>;
 
 export const install = async (input: {
+  /** Without a limit of requests unless it has one; then `source.limits` fit it. */
   readonly simulator: SimulatorOptions;
   readonly config?: Record<string, unknown>;
   readonly source?: Record<string, unknown>;
@@ -51,13 +52,14 @@ export const install = async (input: {
   const database = input.databaseUrl === undefined ? await createDatabase() : undefined;
   const databaseUrl = input.databaseUrl ?? database?.url ?? '';
   closers.push(async () => await database?.drop());
-  const simulator = await startSimulatorProcess(input.simulator);
+  const simulator = await startSimulatorProcess({ rateLimit: { requests: 0 }, ...input.simulator });
   closers.push(() => simulator.stop());
   const gate = await openGate(simulator.url);
   closers.push(() => gate.close());
   const { schemas = { store: 'callsync', warehouse: 'calls' } } = input;
+  const limits = { requests: 400, per_s: 1 };
   const config = {
-    source: { ...sourceOf(simulator), base_url: gate.url, list: { preset: 'activate' }, ...input.source },
+    source: { ...sourceOf(simulator), base_url: gate.url, list: { preset: 'activate' }, limits, ...input.source },
     store: { url: databaseUrl, data_dir: folder, schema: schemas.store },
     temporal: { address, task_queue: temporal.taskQueue },
     webhook: { enabled: false, header_prefix: 'X-Service-' },

@@ -2,21 +2,14 @@
  * Two receivers on one spool folder: while the first is frozen, from another PID namespace, and many started at the same
  * moment. One of the drains must find every answered delivery.
  */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { useFolder } from '../support/folder.ts';
 import { converse, useProgram } from './support/child.ts';
 
-const mayUnshare = (() => {
-  try {
-    execFileSync('unshare', ['--pid', '--fork', 'true'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
+const mayUnshare = spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0;
 
 type Holder = Awaited<ReturnType<typeof converse>>;
 
