@@ -129,17 +129,13 @@ describe('deliveries and texts are locked in one order', () => {
   };
   /** The answer of `work` while somebody else holds the middle one; it goes on when so many wait. */
   const besideHolder = async <T>(held: string, waiting: number, work: () => Promise<T>): Promise<T> => {
-    const holder = await store().pool.connect();
-    try {
-      await holder.query('BEGIN');
-      expect((await holder.query(`SELECT FROM ${held} FOR UPDATE`)).rowCount).toBe(1);
-      const working = work();
+    let working: Promise<T> | undefined;
+    await store().transaction(async (holder) => {
+      expect(await holder.query(`SELECT FROM ${held} FOR UPDATE`)).toHaveLength(1);
+      working = work();
       await untilBlocked(store(), working, waiting);
-      await holder.query('COMMIT');
-      return await working;
-    } finally {
-      holder.release();
-    }
+    });
+    return await (working as unknown as Promise<T>);
   };
   const settleReplay = (ids: readonly string[]): Promise<void> => {
     const hashOf = (id: string) => createHash('sha256').update(`{"unique_id":"${id}"}`).digest();

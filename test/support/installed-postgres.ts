@@ -108,12 +108,9 @@ export const startInstalledPostgres = async (programs: string) => {
 export const answers = async (url: string): Promise<boolean> => {
   const client = new pg.Client({ connectionString: url });
   client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  const isThere = client.connect().then(
+    () => true,
+    () => false,
+  );
+  return await isThere.finally(() => client.end().catch(() => undefined));
 };

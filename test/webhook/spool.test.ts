@@ -107,7 +107,9 @@ test('after a crash, it does not hand over again a file that was drained, nor fo
   expect(ids([...taken, ...(await drain(again))])).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
 });
 
-test('refuses beyond its size, takes again when there is room, and loses nothing it took', async () => {
+test('refuses before the disk is full, and beyond its size; takes again when there is room, and loses nothing it took', async () => {
+  const before = await open({ min_free_bytes: Number.MAX_SAFE_INTEGER }, `${dir}-before`);
+  await expect(before.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
   const spool = await open({ max_bytes: 5_000 });
   const taken: string[] = [];
   for (let n = 0; n < 10; n += 1)
@@ -132,11 +134,6 @@ test('refuses every other receiver while one has the folder, whatever the age of
   await first?.append([makeDelivery('a')]);
   await first?.close();
   expect(ids(await drain(await open()))).toEqual(['a']);
-});
-
-test('refuses before the disk is full', async () => {
-  const spool = await open({ min_free_bytes: Number.MAX_SAFE_INTEGER });
-  await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
 });
 
 test('refuses to write once another receiver has the folder', async () => {

@@ -65,12 +65,10 @@ test('warehouses that no worker configures any more are taken off the deliveries
 });
 
 test('warehouses get the calls of a fold that was under way when they registered, and did not know them', async () => {
-  const folding = await pipeline.store.pool.connect();
-  await folding.query('BEGIN');
-  await folding.query(`INSERT INTO ledger (call_id, revision) VALUES ('late', 1)`);
-  await registerWarehouse(pipeline.store, 'young', flattenVersion);
-  expect(await walkBatch(pipeline.store, 'young')).toEqual({ marked: 0, state: 'waiting' });
-  await folding.query('COMMIT');
-  folding.release();
+  await pipeline.store.transaction(async (folding) => {
+    await folding.query(`INSERT INTO ledger (call_id, revision) VALUES ('late', 1)`);
+    await registerWarehouse(pipeline.store, 'young', flattenVersion);
+    expect(await walkBatch(pipeline.store, 'young')).toEqual({ marked: 0, state: 'waiting' });
+  });
   expect(await walkToEnd(pipeline.store, 'young')).toBe(1);
 });
