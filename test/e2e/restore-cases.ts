@@ -149,7 +149,7 @@ export const restoreUnderLoad = async ({
     const before = await readAudit(site);
     await setBack();
     await pause(3_000);
-    await until('the ledger has an epoch', () => hasEpoch(site));
+    await until('the ledger has an epoch', () => unlessMissing(async () => (await store.epoch()) > 0));
     await until('the warehouses have their tables', () => hasAtLeast(site, 0));
     const after = await readAudit(site);
     for (const [key, row] of before) {
@@ -256,7 +256,6 @@ const countLoads = async ({ warehouses }: Site): Promise<number> => {
   return loads;
 };
 
-const hasEpoch = ({ installation: { store } }: Site) => unlessMissing(async () => (await store.epoch()) > 0);
 /** Calls that the service has, two at a time; some that callsync does not know yet. */
 const eraseSome = async ({ installation: { control, store } }: Site, erased: Set<string>, random: () => number) => {
   const known: string[] = [];

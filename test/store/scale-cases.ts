@@ -3,7 +3,6 @@
  * sent.
  */
 
-import { createHash, randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
@@ -26,6 +25,7 @@ import { advanceWatermark, recordWindow, uncoveredRanges } from '../../src/store
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { logRetention, register, retention, usePipeline } from '../support/pipeline.ts';
 import { asAdmin, connect } from '../support/postgres.ts';
+import { makeDelivery } from '../webhook/support/deliveries.ts';
 import { callIdOf, fillStore } from './fill-store.ts';
 
 interface StatementCost {
@@ -147,12 +147,7 @@ const runSteadyState = async (store: Store, calls: number): Promise<void> => {
 const receive = async (store: Store, callIds: readonly string[]): Promise<void> => {
   const inbox = createInboxWriter({ pool: store.pool });
   const deadlineMs = 60_000;
-  const deliveries = callIds.map((unique_id, n) => {
-    const body = Buffer.from(JSON.stringify({ unique_id, status: 'void', n }));
-    const sent = { deliveryId: `${Date.now() / 1000}`, hookId: null, agent: null, signingKey: 'main' };
-    const bodyHash = createHash('sha256').update(body).digest();
-    return { arrivalId: randomUUID(), receivedAt: new Date(), ...sent, body, bodyHash };
-  });
+  const deliveries = callIds.map((id) => ({ ...makeDelivery(id), deliveryId: `${Date.now() / 1000}` }));
   await inbox.insert(deliveries, { deadlineMs });
   await inbox.ping({ deadlineMs });
   await inbox.depth({ deadlineMs });
