@@ -132,14 +132,14 @@ const addWords = (content: Content, { value, start, length, score }: WordArrays)
   let at = content.count;
   numbers[at++] = value.length;
   for (let index = 0; index < value.length; index += 1) {
-    const word = value[index];
-    numbers[at++] = word?.length ?? Number.NaN;
+    numbers[at++] = value[index]?.length ?? Number.NaN;
     numbers[at++] = start[index] ?? Number.NaN;
     numbers[at++] = length[index] ?? Number.NaN;
     numbers[at++] = score[index] ?? Number.NaN;
-    if (word != null) content.text += word;
   }
   content.count = at;
+  // A null is no text here.
+  content.text += value.join('');
 };
 
 // Digests of the rows of a call, one a table, computed by SQL in the warehouse. Reconcile compares them with the ledger

@@ -221,8 +221,9 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
 };
 
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
-  await claimCalls(tx, ids);
-  return await select(tx, sql`FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
+  const claiming = claimCalls(tx, ids);
+  const rows = select(tx, sql`FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
+  return (await Promise.all([rows, claiming]))[0];
 };
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
