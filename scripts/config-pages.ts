@@ -94,9 +94,11 @@ const renderNamed = (node: SchemaNode, { tag, variants }: Variants, spot: Spot):
   });
 };
 
-/** One switched-off entry of a list of sections: its first key carries the dash. */
+/** One switched-off entry of a list of sections, with its variants: its first key carries the dash. */
 const renderListEntry = (items: SchemaNode, { indent }: Spot): string[] => {
-  const lines = renderProperties(items, { indent: `${indent}  `, off: true });
+  const below = { indent: `${indent}  `, off: true };
+  const variants = findVariants(items);
+  const lines = variants === undefined ? renderProperties(items, below) : renderVariants(items, variants, below);
   const first = lines.findIndex((line) => /^ *#[a-z]/.test(line));
   return lines.map((line, index) => {
     if (index === first) return `${indent}#- ${line.trimStart().slice(1)}`;

@@ -30,8 +30,10 @@ test('callsync.example.yaml stays valid YAML when everything is switched on', ()
 
 test('callsync.example.yaml has every key of the schema with its description', () => {
   const example = renderConfigExample();
-  for (const { key, description } of collectKeys(configJsonSchema())) {
-    expect(example).toMatch(new RegExp(`^ *#?(- )?${key}:`, 'm'));
+  const keys = collectKeys(configJsonSchema());
+  for (const { key, description } of keys) {
+    const times = keys.filter((each) => each.key === key).length;
+    expect(example.match(new RegExp(`^ *#?(- )?${key}:`, 'gm'))?.length ?? 0, key).toBeGreaterThanOrEqual(times);
     expect(description, `description of ${key}`).toBeTruthy();
   }
 });
