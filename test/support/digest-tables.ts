@@ -21,11 +21,13 @@ export const digestTables = async (warehouse: Warehouse): Promise<Record<string,
   const names = [...tables.map(({ name }) => name), 'words' as const].filter(
     (name): name is DigestedName => name !== 'changes' && name !== 'loads' && name !== 'sync_state',
   );
-  const digests = names.map(async (name) => {
+  const digests: Record<string, string> = {};
+  // One after the other: there are fewer connections than tables, and a table may take longer than the wait for one.
+  for (const name of names) {
     const digest = digestRows(digestedColumns(name), warehouse.rowsOf(name));
-    return [name, await (name === 'documents' ? digest.catch(noDocuments) : digest)];
-  });
-  return Object.fromEntries(await Promise.all(digests));
+    digests[name] = await (name === 'documents' ? digest.catch(noDocuments) : digest);
+  }
+  return digests;
 };
 
 const noDocuments = (error: unknown): string => {
