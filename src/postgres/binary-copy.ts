@@ -3,7 +3,7 @@
  * be escaped. Rows are written into chunks that copies share; the format is documented under COPY, "Binary Format".
  */
 import { hash } from 'node:crypto';
-import pg from 'pg';
+import type { Connection, PoolClient } from 'pg';
 
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 /** Microseconds between the epochs of Unix and PostgreSQL (2000-01-01). */
@@ -196,34 +196,38 @@ export class BinaryCopyWriter {
    * Sends the rows as `COPY target FROM STDIN (FORMAT binary)`; the writer must not be used afterwards.
    * @param target the relation, and its columns in the order in which rows were written.
    */
-  async send(client: pg.PoolClient, target: string): Promise<void> {
+  send(client: PoolClient, target: string): Promise<void> {
     this.reserve(2);
     this.int16(-1);
     const chunks = this.chunks();
-    const text = `COPY ${target} FROM STDIN (FORMAT binary)`;
-    await new Promise<void>((resolve, reject) => {
-      const callback = (error?: Error) => (error ? reject(error) : resolve());
-      const query = new pg.Query({ text, callback } as pg.QueryConfig);
-      client.query(
-        Object.assign(query, {
-          // In one piece, and without waiting for consent: a server that refuses a copy passes over the rest of it.
-          submit(connection: pg.Connection) {
-            const { stream } = connection;
-            stream.cork();
-            connection.query(text);
-            for (const chunk of chunks) {
-              stream.write(headOf('d', chunk.length));
-              stream.write(chunk);
-            }
-            stream.write(headOf('c', 0));
-            stream.uncork();
-          },
-          handleCopyInResponse() {},
-        }),
-      );
+    return new Promise((resolve, reject) => {
+      client.query({
+        // pg puts its time limit around this.
+        callback: (error?: Error) => (error ? reject(error) : resolve()),
+        // In one piece, and without waiting for consent: a server that refuses a copy passes over the rest of it.
+        submit(connection: Connection) {
+          const { stream } = connection;
+          stream.cork();
+          connection.query(`COPY ${target} FROM STDIN (FORMAT binary)`);
+          for (const chunk of chunks) {
+            stream.write(headOf('d', chunk.length));
+            stream.write(chunk);
+          }
+          stream.write(headOf('c', 0));
+          stream.uncork();
+        },
+        handleCopyInResponse() {},
+        handleCommandComplete() {},
+        handleReadyForQuery() {
+          // The server has received these chunks.
+          release(chunks);
+          this.callback();
+        },
+        handleError(error: Error) {
+          this.callback(error);
+        },
+      });
     });
-    // The server has received these chunks.
-    release(chunks);
   }
 }
 

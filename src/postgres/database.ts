@@ -129,8 +129,6 @@ export const openPool = (options: PoolOptions): pg.Pool => {
     application_name: options.application,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
-    // Statements that are asked for together go out together: the server does not wait for this thread between them.
-    pipeline: true,
     keepAliveInitialDelayMillis: keepAliveMs,
     query_timeout: statementMs + Math.min(graceMs, statementMs),
     types: types as never,

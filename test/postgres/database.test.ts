@@ -96,25 +96,6 @@ test('a URL that is none is refused', async () => {
   await expect(other.query('SELECT 1').finally(other.close)).rejects.toMatchObject(refusal);
 });
 
-test('statements that are asked for together run while this thread is busy; after the first failure nothing of them stays', async () => {
-  const ran = db.transaction(async (tx) => {
-    const now = () => tx.value<number>`SELECT extract(epoch FROM clock_timestamp())::float8`;
-    const asked = Promise.all([now(), now()]);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
-    return await asked;
-  });
-  const [first, second] = await ran;
-  expect(second - first).toBeLessThan(1);
-
-  await db.pool.query('CREATE TABLE together (t text)');
-  const failing = db.transaction(async ({ client }) => {
-    const copies = [true, false, true].map((isWhole) => copyOf(1, 'x', isWhole).send(client, 'together (t)'));
-    await Promise.all([...copies, client.query("INSERT INTO together VALUES ('y')")]);
-  });
-  await expect(failing).rejects.toMatchObject({ cause: { code: '22P04' } });
-  expect(await db.query('SELECT * FROM together')).toEqual([]);
-});
-
 test('a server that stops answering ends a statement and a copy in time, and the next connection works', async () => {
   const silent = await openLink(database.url);
   const mute = open({ url: silent.url, statementMs: 200 });

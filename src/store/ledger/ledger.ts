@@ -221,9 +221,8 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
 };
 
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
-  const claiming = claimCalls(tx, ids);
-  const rows = select(tx, sql`FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
-  return (await Promise.all([rows, claiming]))[0];
+  await claimCalls(tx, ids);
+  return await select(tx, sql`FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
 };
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {

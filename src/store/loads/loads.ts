@@ -211,12 +211,12 @@ export const planLoad = async (
 ): Promise<PlannedLoad> => {
   const { warehouse, flattenVersion, origin } = load;
   const loadId = `${warehouse}-${randomUUID()}`;
-  const planning = tx.row<PlannedLoad>`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls)
+  const planned =
+    await tx.row<PlannedLoad>`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls)
      SELECT ${loadId}, ${warehouse}, coalesce(max(epoch), 0), ${flattenVersion}, ${origin}, ${entries.length} FROM epochs
      RETURNING load_id AS "loadId", warehouse, epoch, flatten_version AS "flattenVersion", origin`;
-  const listing = tx.query`INSERT INTO load_calls (load_id, call_id, revision, rewrite)
+  await tx.query`INSERT INTO load_calls (load_id, call_id, revision, rewrite)
      SELECT ${loadId}, * FROM ${unnest(entries, { callId: 'text', revision: 'int', rewrite: 'bigint' })}`;
-  const [planned] = await Promise.all([planning, listing]);
   const dated = entries.filter((entry) => entry.partition !== undefined);
   if (dated.length > 0) {
     const ids = dated.map((entry) => entry.callId);
@@ -260,9 +260,9 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
       WHERE s.load_id = ${load.loadId}`;
   const times = await timesOf(found);
   return await store.transaction(async (tx) => {
-    const locking = tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${load.warehouse}
+    await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${load.warehouse}
           AND call_id IN (SELECT call_id FROM load_calls WHERE load_id = ${load.loadId}) ORDER BY call_id FOR UPDATE`;
-    const applying = tx.query`UPDATE warehouse_calls w SET applied_epoch = ${load.epoch}, applied_revision = s.revision, 
+    await tx.query`UPDATE warehouse_calls w SET applied_epoch = ${load.epoch}, applied_revision = s.revision, 
               applied_flatten = ${load.flattenVersion}, applied_at = now(),
               pending = s.revision < l.revision OR ${load.epoch} < (SELECT max(epoch) FROM epochs)
                         OR ${load.flattenVersion} < coalesce((SELECT flatten_version FROM warehouses WHERE name = ${load.warehouse}), 0)
@@ -271,11 +271,10 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
          FROM load_calls s JOIN ledger l USING (call_id)
         WHERE s.load_id = ${load.loadId} AND w.warehouse = ${load.warehouse} AND w.call_id = s.call_id
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= (${load.epoch}, s.revision, ${load.flattenVersion})`;
-    const committing = tx.query`
+    const known = await tx.query`
         UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = ${load.loadId}
        RETURNING 1`;
-    const clearing = tx.query`DELETE FROM load_calls WHERE load_id = ${load.loadId}`;
-    const [known] = await Promise.all([committing, locking, applying, clearing]);
+    await tx.query`DELETE FROM load_calls WHERE load_id = ${load.loadId}`;
     if (found.length > 0)
       await tx.query`INSERT INTO visible_deliveries (warehouse, seq, visible_at)
      SELECT ${load.warehouse}, seq, ${toTimestamp('at')} FROM unnest(${found.map(({ seq }) => seq)}::bigint[], ${times}::float8[]) AS v(seq, at)

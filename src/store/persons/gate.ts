@@ -28,10 +28,9 @@ type NotedKeys = Readonly<Record<'erased' | 'objects' | 'held' | 'holdsLater', b
 /** @param joins takes part in the fold lock, so that keys of other writers are known or come after the transaction. */
 export const readNoted = async (db: Queryable, { joins = false } = {}): Promise<NotedKeys> => {
   // A statement sees only commits before its start, so one that waits for the lock would miss the holder's.
-  const joined = joins && db.query`SELECT pg_advisory_xact_lock_shared(${foldLock})`;
-  const noted = db.row<NotedKeys>`SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
+  if (joins) await db.query`SELECT pg_advisory_xact_lock_shared(${foldLock})`;
+  return await db.row<NotedKeys>`SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
        EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
-  return (await Promise.all([noted, joined]))[0];
 };
 
 /** Folds and deletions that run have ended before `work` begins; others begin after its end. */

@@ -122,17 +122,16 @@ const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallL
 
 /** The calls that this load may write: those with a lower guard, and no tombstone. */
 const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, stage: Stage) => {
-  const keys = new Map(batch.calls.map((call) => [batch.keyOf(call.callId), call.callId]));
-  const [, , { rows }, blocked] = await Promise.all([
-    client.query(sql.stage),
-    stage.send(client),
-    client.query<{ call_id: string }>(batch.force === true ? sql.claimEqual : sql.claim),
-    // Asked after the claim, so that a tombstone which committed while the claim waited is seen.
-    client.query<{ call_key: string }>(sql.blocked, [[...keys.keys()]]),
-  ]);
+  await client.query(sql.stage);
+  await stage.send(client);
+  const { rows } = await client.query<{ call_id: string }>(batch.force === true ? sql.claimEqual : sql.claim);
   const claimed = new Set(rows.map((row) => row.call_id));
   const mine = batch.calls.filter((call) => claimed.has(call.callId));
-  if (mine.length === 0 || blocked.rows.length === 0) return mine;
+  if (mine.length === 0) return [];
+  // Asked after the claim, so that a tombstone which committed while the claim waited is seen.
+  const keys = new Map(mine.map((call) => [batch.keyOf(call.callId), call.callId]));
+  const blocked = await client.query<{ call_key: string }>(sql.blocked, [[...keys.keys()]]);
+  if (blocked.rows.length === 0) return mine;
   const erased = new Set(blocked.rows.map((row) => keys.get(row.call_key)));
   await client.query(sql.deleteCalls, [[...erased]]);
   return mine.filter((call) => !erased.has(call.callId));
@@ -172,14 +171,12 @@ const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: Load
   const mine = await claimCalls(client, sql, batch, all.stage);
   if (mine.length === 0) return 0;
   const ids = mine.map((call) => call.callId);
+  await client.query(sql.useIndexes);
+  await client.query(sql.deleteChildren, [ids]);
   const encoded = mine.length === batch.calls.length ? all : encodeCalls(prepared, batch, mine);
+  for (const child of encoded.children) await child.send(client);
   const changes = mine.flatMap((call) => call.changes);
-  await Promise.all([
-    client.query(sql.useIndexes),
-    client.query(sql.deleteChildren, [ids]),
-    ...encoded.children.map((child) => child.send(client)),
-    insertRows(client, sql.addChanges, 'changes', changes),
-  ]);
+  await insertRows(client, sql.addChanges, 'changes', changes);
   return mine.length;
 };
 
