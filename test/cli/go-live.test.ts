@@ -3,7 +3,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { scheduleIds, schedulesOf } from '../../src/temporal/schedules.ts';
 import { openCliFolder } from '../support/cli.ts';
-import { deleteSchedules, endProcess, install } from '../support/installation.ts';
+import { endProcess, install } from '../support/installation.ts';
 import { startProgram } from '../support/program.ts';
 
 const port = await findFreePort();
@@ -25,7 +25,6 @@ const site = await install({
 });
 const folder = await openCliFolder();
 afterAll(async () => {
-  await deleteSchedules(site);
   await folder.remove();
   await site.dispose();
 });

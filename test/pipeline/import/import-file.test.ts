@@ -166,7 +166,7 @@ const many = Array.from({ length: 400 }, (_, n) => record(n, { r: Math.sin(n) })
 test.each<[string, string | Buffer, string, imported: unknown]>([
   ['an array that does not end', `[${JSON.stringify(record(1))},`, 'IMPORT_FILE_BROKEN', 1],
   ['an array with something behind it', `[${JSON.stringify(record(1))}] x`, 'IMPORT_FILE_BROKEN', 1],
-  ['gzip that is cut off', gzipSync(ndjson(many)).subarray(0, -2_000), 'IMPORT_FILE_BROKEN', expect.any(Number)],
+  ['gzip that is cut off', gzipSync(ndjson(many)).subarray(0, -2_000), 'IMPORT_FILE_BROKEN', expect.closeTo(275, -2)],
   ['zstd, which is unpacked on the way', Buffer.from('28b52ffd2004', 'hex'), 'IMPORT_ENCODING', 0],
   ['UTF-16', Buffer.from(`\ufeff${ndjson([record(1)])}`, 'utf16le'), 'IMPORT_ENCODING', 0],
 ])(

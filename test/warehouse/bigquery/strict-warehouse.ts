@@ -32,8 +32,4 @@ export const orphansWithoutExpiry = (strict: StrictBigquery): string[] =>
   [...strict.tables].filter(([name, expiry]) => name.includes('staging') && expiry === null).map(([name]) => name);
 
 /** For the tests of a group; it can be used from `beforeAll` on. */
-export const useStrict = (): StrictSetup =>
-  useOpened(
-    () => setUpStrict(),
-    ({ dispose }) => dispose(),
-  );
+export const useStrict = (): StrictSetup => useOpened(setUpStrict, ({ dispose }) => dispose());

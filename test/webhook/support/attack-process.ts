@@ -54,6 +54,8 @@ const sendBodies = async (signature: string | undefined): Promise<void> => {
 for (let count = 0; count < idle; count += 1) stayIdle();
 for (let count = 0; count < bodies; count += 1) sendBodies(count % 2 === 0 ? undefined : `sha256=${'0'.repeat(64)}`);
 process.stdout.write('ready\n');
+// No longer than the process that started it.
+process.stdin.on('end', () => process.exit());
 await once(process.stdin, 'data');
 stopped = true;
 process.stdout.write(`${JSON.stringify(done)}\n`, () => process.exit());

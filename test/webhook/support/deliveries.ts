@@ -2,8 +2,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Delivery } from '../../../src/store/delivery/inbox-writer.ts';
 
-export const makeDelivery = (id: string, bytes = 200): Delivery => {
-  const body = Buffer.from(JSON.stringify({ unique_id: id, filler: 'x'.repeat(bytes) }));
+/** @param more fields of the call */
+export const makeDelivery = (id: string, bytes = 200, more: object = {}): Delivery => {
+  const body = Buffer.from(JSON.stringify({ unique_id: id, ...more, filler: 'x'.repeat(bytes) }));
   const sent = { deliveryId: id, hookId: 'hook-1', agent: 'Service-Webhook/1.2.0', signingKey: 'primary' };
   const bodyHash = createHash('sha256').update(body).digest();
   return { arrivalId: randomUUID(), receivedAt: new Date(), ...sent, body, bodyHash };
