@@ -32,7 +32,7 @@ export interface StartOptions {
 }
 
 export const startReceiver = async (options: StartOptions) => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-receiver-'));
+  const dir = options.spoolDir ?? (await mkdtemp(join(tmpdir(), 'callsync-receiver-')));
   const config = webhookConfigSchema.parse({
     port: 0,
     secrets: [{ name: 'primary', secret: testSecret }],
@@ -45,7 +45,7 @@ export const startReceiver = async (options: StartOptions) => {
   const { databaseUrl, intervalMs } = options;
   const pool = openPool({ url: databaseUrl, schema: 'callsync', application: 'receiver', purpose: 'store', max: 5 });
   const inbox = createInboxWriter({ pool });
-  const spool = await openSpool({ dir: options.spoolDir ?? join(folder, 'spool'), config: config.spool, log });
+  const spool = await openSpool({ dir, config: config.spool, log });
   const registry = new Registry();
   const { secrets, allow_unsigned: allowUnsigned } = config;
   const keys = openSigningKeys({ secrets, allowUnsigned, log, ...(intervalMs && { intervalMs }) });
@@ -61,7 +61,7 @@ export const startReceiver = async (options: StartOptions) => {
   const stop = async (): Promise<void> => {
     await receiver.close();
     await pool.end();
-    await rm(folder, { recursive: true, force: true });
+    if (options.spoolDir === undefined) await rm(dir, { recursive: true, force: true });
   };
   let stopped: Promise<void> | undefined;
   return {
