@@ -1,5 +1,6 @@
+import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../../src/store/store.ts';
 import { makeServerFolder } from '../support/postgres.ts';
@@ -13,9 +14,14 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
     const dataDir = await makeServerFolder();
     const options = { dataDir, durable: false };
     let server = await startEmbeddedPostgres(options);
+    onTestFinished(async () => {
+      await server.stop();
+      await rm(dataDir, { recursive: true });
+    });
     const { url } = server;
     await (await openStore({ url })).close();
     const started = await startReceiver({ databaseUrl: url, config: { group_commit: { deadline_s: 0.5 } } });
+    onTestFinished(started.stop);
     const answered = new Map<string, { readonly from: number; readonly to: number }>();
     const refused: string[] = [];
     const stop = keepSending(['p', 'q', 'r', 's'], async (id) => {
@@ -51,7 +57,5 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
       expect(latest - at).toBeLessThan(5_000);
       latest = Math.max(latest, at);
     }
-    await started.stop();
-    await server.stop();
   });
 };
