@@ -1,4 +1,6 @@
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, test } from 'vitest';
@@ -46,6 +48,26 @@ test('serves the web interface, is joined, and keeps workflows and addresses ove
   expect(await isRunning(third, 'survivor')).toBe('RUNNING');
   await Promise.all([second.stop(), third.stop()]);
   expect(isAlive(third.pid)).toBe(false);
+});
+
+test('begins no second server on the data of one that lives and is too slow to answer', async () => {
+  const home = join(dataDir, 'slow');
+  await mkdir(home);
+  let asked = 0;
+  const slow = createServer((socket) => {
+    asked += 1;
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(slow, 'listening');
+  const { port } = slow.address() as AddressInfo;
+  await writeFile(join(home, 'temporal.json'), JSON.stringify({ pid: process.pid, port }));
+  const starting = startTemporalDevServer({ dataDir: home, headless: true });
+  await Promise.race([starting, until('it is asked again and again', () => asked > 2)]);
+  expect(await readdir(home)).not.toContain('temporal.log');
+  slow.close();
+  const server = await starting;
+  expect(server.started).toBe(true);
+  await server.stop();
 });
 
 test('takes another port where one that nobody asked for is taken before it listens', async () => {

@@ -75,14 +75,13 @@ const startError = (home: string, reason: string): CallsyncError =>
     hint: `See ${join(home, 'temporal.log')}, or set temporal.address to a server of your own.`,
   });
 
-/**
- * Undefined while a stopping server still holds the database file for some seconds, or if another process took the
- * port.
- */
+/** Undefined while the last server lives or still holds the database file, or if another process took the port. */
 const launch = async (home: string, options: TemporalDevServerOptions): Promise<Ports | undefined> => {
   const { namespace = 'default' } = options;
   const program = await locateTemporalCli({ configured: options.cliPath, log: options.log ?? (() => undefined) });
   const last = await readPorts(home);
+  // A server that lives and is too slow to answer: SQLite would let a second one work on its data, unknown to its workers.
+  if (last !== undefined && isAlive(last.pid) && (await findFreePort(last.port)) !== last.port) return undefined;
   const port = options.port || (await findFreePort(last?.port));
   const uiPort = options.headless ? undefined : options.uiPort || (await findFreePort(last?.uiPort));
   const logFile = join(home, 'temporal.log');
