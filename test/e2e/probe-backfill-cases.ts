@@ -9,7 +9,7 @@ import type { ListConfig } from '../../schemas/config/list.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { defaultAxis } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
-import { type Installation, installForTest } from '../support/installation.ts';
+import { type Installation, install } from '../support/installation.ts';
 import { startProgram } from '../support/program.ts';
 
 const none = { erased: 0, lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
@@ -26,7 +26,7 @@ const versions: Record<string, object> = {
 const openSite = (dialect: string): Promise<Installation> => {
   const [from, to] = [20, 1].map((days) => new Date(Date.now() - days * 86_400_000).toISOString());
   const calls = { count: callsOf(dialect), from, to, utterances: 1, words: 3, tags: 1, otherShare: 0, lateShare: 0 };
-  return installForTest({
+  return install({
     simulator: { dialect, calls },
     source: { list: undefined, limits: { requests: 1_000, per_s: 1 }, ...versions[dialect] },
   });
@@ -50,8 +50,10 @@ const run = async (code: number, ...args: readonly string[]): Promise<string> =>
 
 export const describeProbeBackfill = (dialects: readonly string[]): void => {
   describe('probe, then backfill with what it wrote', { concurrent: true }, () => {
-    test.each(dialects)('is complete for dialect %s', async (dialect) => {
+    // The hook of the test itself: the common one does not know which of the concurrent tests it is for.
+    test.for(dialects)('is complete for dialect %s', async (dialect, { onTestFinished }) => {
       const site = await openSite(dialect);
+      onTestFinished(site.dispose);
       await run(0, 'probe', '--write', '--config', site.configPath);
       const list = await writtenList(site);
       await site.startWorker();
