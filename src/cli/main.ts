@@ -1,38 +1,12 @@
 #!/usr/bin/env node
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { boundMemory } from '../lib/bound-memory.ts';
 import { allowReaderToLeave, endOutput, exitOnSignals } from './shell/output.ts';
 import { runProgram } from './shell/program.ts';
 
 allowReaderToLeave();
-// By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
-// holds 60 MB would reach 500.
-// Here V8 collects when three fifths of the used memory have been added, bytes of bodies included. A smaller limit costs
-// too much: each collection marks the whole heap.
-setFlagsFromString('--heap-growing-percent=60');
-keepYoungSmall();
+boundMemory();
 exitOnSignals();
 await runProgram(process.argv.slice(2));
 await endOutput();
 // Timers and sockets of libraries must not keep a finished command alive.
 process.exit(process.exitCode ?? 0);
-
-/**
- * V8's space of young objects would grow to 33 MB and stay so large, in each thread. In a running isolate only the
- * growth can be limited: so the space grows at once, and then no more.
- */
-function keepYoungSmall(): void {
-  const youngBytes = 16 * 1024 * 1024;
-  // For threads: each has an isolate of its own.
-  setFlagsFromString('--max-semi-space-size=4');
-  const kept: unknown[] = [];
-  const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
-  while (size() < youngBytes && kept.length < 500) kept.push(new Array(5_000).fill(0));
-  const stay = () => setFlagsFromString('--semi-space-growth-factor=1');
-  stay();
-  // The start of a thread sets it back at some time before it is online.
-  process.on('worker', (thread) => {
-    const again = setInterval(stay, 2);
-    const end = () => clearInterval(again);
-    thread.once('online', stay).once('online', end).once('exit', end);
-  });
-}
