@@ -1,7 +1,7 @@
 /** V8's limits of memory, for processes that run for long. */
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
-/** Lets the heap of this process and of its threads grow less than V8 would. Call it before anything else. */
+/** Lets the heap of this process and of its threads grow less than V8 would. Call it at the start. */
 export const boundMemory = (): void => {
   // By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
   // holds 60 MB would reach 500.
