@@ -27,4 +27,9 @@ DO $$ BEGIN
   EXECUTE format('ALTER FUNCTION forget_counters() SET search_path = %I, pg_temp', current_schema());
 END $$;`,
   },
+  {
+    name: '3-expand-inbox-collation',
+    sql: `-- As every other call id: a join compares under "C", and an index of another collation does not serve it.
+ALTER TABLE inbox ALTER COLUMN call_id TYPE text COLLATE "C";`,
+  },
 ];

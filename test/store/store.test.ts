@@ -57,6 +57,12 @@ test('opening: events and counters of a store in another schema stay there', asy
   }
 });
 
+test('every call id is under one collation: an index under another serves no join', async () => {
+  const ids = `FROM information_schema.columns WHERE table_schema = 'callsync' AND column_name = 'call_id'`;
+  const collations = await column(store(), `SELECT DISTINCT collation_name ${ids}`);
+  expect(collations).toEqual(['C']);
+});
+
 test('opening: a process with another key is refused, also of two that start at once; one with a former key is not', async () => {
   const { url } = await databaseForTest();
   const named = { name: 'store.proof_key', file: 'proof.key', code: 'PROOF_KEY' } as const;

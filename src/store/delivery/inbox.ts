@@ -78,15 +78,15 @@ export const settleDeliveries = async (
 ): Promise<void> => {
   const rows = settled.map((one) => ({ ...one, erased: one.callId && erasedPrefix + keyOf(one.callId) }));
   const types = { seq: 'bigint', outcome: 'text', callId: 'text', reason: 'text', erased: 'text' } as const;
+  const seqs = settled.map(({ seq }) => seq);
   await tx.query`WITH settled AS (
        UPDATE inbox i SET outcome = u.outcome, call_id = CASE WHEN l.tombstone THEN u.erased ELSE "callId" END, reason = u.reason,
               revision = CASE WHEN u.outcome = 'accepted' AND "callId" = ANY(${changed}) THEN l.revision END,
               folded_at = now(), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
          FROM ${unnest(rows, types)} LEFT JOIN ledger l ON l.call_id = "callId"
-        WHERE i.seq = u.seq RETURNING i.agent, i.signing_key, i.received_at)
+        WHERE i.seq = u.seq AND i.seq = ANY(${seqs}) RETURNING i.agent, i.signing_key, i.received_at)
      INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at) FROM settled
       GROUP BY agent, signing_key`;
-  const seqs = settled.map(({ seq }) => seq);
   await queueDeliveries(tx, seqs);
 };
 
