@@ -3,8 +3,8 @@ export type Migration = { readonly name: `${number}-${'expand' | 'contract'}-${s
 /**
  * Changes of the tables since the first release, in order. Add to them; never edit schema.sql or a released migration.
  * Workers of the version before still run while an `expand` is applied, so it only adds columns with a default, tables
- * and indexes. A `contract` removes something that the version before no longer uses. Versions that do not know it
- * refuse the store.
+ * and indexes. No statement notices its other changes. A `contract` removes something that the version before no longer
+ * uses. Versions that do not know it refuse the store.
  */
 export const migrations: readonly Migration[] = [
   {
