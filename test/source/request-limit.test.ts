@@ -64,18 +64,18 @@ describe.each<[string, (of?: typeof rules) => Promise<SlotSource[]>]>([
     return grants.map((grant) => grant?.at ?? 0).sort((a, b) => a - b);
   };
 
-  test('never exceed the limiter in any window, and use at least 90% of it', async () => {
-    const slots = await take(await make(), 300);
-    for (const [index, at] of slots.entries()) {
-      const tenth = slots[index + rules.requests];
-      if (tenth !== undefined) expect(tenth - at).toBeGreaterThan(rules.perMs);
-    }
-    const last = slots.at(-1) ?? 0;
-    expect(((290 / rules.requests) * rules.perMs) / (last - (slots[9] ?? 0))).toBeGreaterThan(0.9);
-  });
-
   // So long that a slow machine asks for all of them within one window.
   const long = { ...rules, perMs: 20_000 };
+
+  test('never exceed the limiter in any window, and use at least 90% of it', async () => {
+    const slots = await take(await make(long), 300);
+    for (const [index, at] of slots.entries()) {
+      const tenth = slots[index + long.requests];
+      if (tenth !== undefined) expect(tenth - at).toBeGreaterThan(long.perMs);
+    }
+    const last = slots.at(-1) ?? 0;
+    expect(((290 / long.requests) * long.perMs) / (last - (slots[9] ?? 0))).toBeGreaterThan(0.9);
+  });
 
   test('are there for live work at once while other work has taken all that it may', async () => {
     const sources = await make(long);
