@@ -79,6 +79,7 @@ export const settleDeliveries = async (
   const rows = settled.map((one) => ({ ...one, erased: one.callId && erasedPrefix + keyOf(one.callId) }));
   const types = { seq: 'bigint', outcome: 'text', callId: 'text', reason: 'text', erased: 'text' } as const;
   const seqs = settled.map(({ seq }) => seq);
+  // With the list beside the join, the server reads each page of the index once, and not once for each delivery.
   await tx.query`WITH settled AS (
        UPDATE inbox i SET outcome = u.outcome, call_id = CASE WHEN l.tombstone THEN u.erased ELSE "callId" END, reason = u.reason,
               revision = CASE WHEN u.outcome = 'accepted' AND "callId" = ANY(${changed}) THEN l.revision END,

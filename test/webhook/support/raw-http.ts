@@ -12,7 +12,7 @@ export const exchange = (
   parts: readonly (string | Buffer)[],
   options: { answers?: number; deadlineMs?: number } = {},
 ): Promise<{ readonly answers: readonly RawAnswer[] }> => {
-  const { answers: wanted = 1, deadlineMs = 60_000 } = options;
+  const { answers: wanted = 1, deadlineMs = 15_000 } = options;
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     let text = '';
