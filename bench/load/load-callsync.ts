@@ -33,6 +33,12 @@ export interface CallsyncLoad {
 
 const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
+/** The environment that the image gives to its worker. */
+const imageEnv = (): Record<string, string> => {
+  const image = readFileSync(fileURLToPath(new URL('../../../deploy/Dockerfile', import.meta.url)), 'utf8');
+  return Object.fromEntries((/^ENV (.*)/m.exec(image)?.[1] ?? '').split(' ').map((setting) => setting.split('=')));
+};
+
 export const loadThroughCallsync = async (input: {
   serverUrl: string;
   database: string;
@@ -74,6 +80,7 @@ export const loadThroughCallsync = async (input: {
   writeFileSync(path, stringify(config), { mode: 0o600 });
   const worker = spawn(process.execPath, [...(input.nodeOptions ?? []), main, 'worker', '--config', path, '--json'], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...imageEnv(), ...process.env },
   });
   const { client, connection } = await connectClient(temporalConfigSchema.parse({}), input.temporalAddress);
   try {

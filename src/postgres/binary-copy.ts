@@ -192,14 +192,22 @@ export class BinaryCopyWriter {
     return [...this.full, this.buffer.subarray(0, this.at)];
   }
 
-  /**
-   * Sends the rows as `COPY target FROM STDIN (FORMAT binary)`; the writer must not be used afterwards.
-   * @param target the relation, and its columns in the order in which rows were written.
-   */
-  send(client: PoolClient, target: string): Promise<void> {
+  /** The written rows for `BinaryCopyWriter.send`; the writer must not be used afterwards. */
+  end(): readonly Uint8Array[] {
     this.reserve(2);
     this.int16(-1);
-    const chunks = this.chunks();
+    return this.chunks();
+  }
+
+  send(client: PoolClient, target: string): Promise<void> {
+    return BinaryCopyWriter.send(client, target, this.end());
+  }
+
+  /**
+   * Sends ended rows as `COPY target FROM STDIN (FORMAT binary)`; they must not be used afterwards.
+   * @param target the relation, and its columns in the order in which rows were written.
+   */
+  static send(client: PoolClient, target: string, chunks: readonly Uint8Array[]): Promise<void> {
     return new Promise((resolve, reject) => {
       client.query({
         // pg puts its time limit around this.

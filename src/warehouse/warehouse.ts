@@ -1,9 +1,14 @@
 /** Interface of every warehouse. PostgreSQL and BigQuery implement it; one conformance suite runs over both. */
 import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
+import type { flattenCall } from '../calls/flatten.ts';
+import type { LedgerRow } from '../calls/fold.ts';
 import type { Grants, Readers } from './grants.ts';
 import type { TranscriptSearch } from './search.ts';
 
 export type FlatRows = Readonly<Record<CallTableName, readonly Row[]>>;
+
+/** The call and the options from which `flattenCall` makes the rows. */
+export type CallSource = { readonly row: LedgerRow; readonly options: NonNullable<Parameters<typeof flattenCall>[1]> };
 
 /** A call as the warehouse is to hold it. */
 export interface CallLoad {
@@ -13,6 +18,8 @@ export interface CallLoad {
   readonly callTimestamp: number | null;
   /** Makes the rows of the call's tables; a warehouse calls it once, when it writes them, so that memory holds one call's rows. */
   flatten(): FlatRows;
+  /** For a thread, which makes the same rows itself; absent for a call that is not from the ledger. */
+  readonly source?: CallSource;
   /** Rows of table `changes`; the warehouse omits rows that it already has. */
   readonly changes: readonly Row[];
   /** Every UTC date (`YYYY-MM-DD`, null = no timestamp) under which the call was sent to this warehouse before. */

@@ -18,9 +18,7 @@ test.each([
   ['form', 'application/x-www-form-urlencoded', (body: string) => Object.fromEntries(new URLSearchParams(body))],
   ['json', 'application/json', (body: string) => JSON.parse(body)],
 ] as const)('the token request is that of the interface, as %s', async (token_format, type, read) => {
-  const { server, source } = await serve((_, response) => json(response, 200, { access_token: 'a' }), {
-    token_format,
-  });
+  const { server, source } = await serve((_, response) => json(response, 200, { access_token: 'a' }), { token_format });
   expect((await source.tokens.get()).value).toBe('a');
   const [request] = server.requests;
   expect(request?.path).toBe('/realms/demo/protocol/openid-connect/token');

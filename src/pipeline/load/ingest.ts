@@ -202,6 +202,7 @@ const askForgotten = async (store: Store, rows: RowsToLoad['rows']): Promise<voi
 const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: RowsToLoad): LoadBatch => {
   const { store, processedField } = deps;
   const { plan, rows, logs = {}, force = false } = load;
+  const options = { processedField, documents };
   const calls: CallLoad[] = [];
   const tombstones: LoadBatch['tombstones'][number][] = [];
   for (const { row, partitions } of rows) {
@@ -209,9 +210,9 @@ const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: R
     if (row.tombstone) tombstones.push({ callId, callKey: store.keyOf(callId), revision, partitions });
     else {
       const callTimestamp = parseTimestamp(row.document?.timestamp) ?? null;
-      const flatten = () => flattenCall(row, { processedField, documents }).rows;
+      const flatten = () => flattenCall(row, options).rows;
       const changes = flattenChanges(row, callTimestamp);
-      calls.push({ callId, revision, callTimestamp, partitions, flatten, changes });
+      calls.push({ callId, revision, callTimestamp, partitions, flatten, source: { row, options }, changes });
     }
   }
   return { ...plan, calls, tombstones, logs, force, keyOf: store.keyOf };

@@ -1,129 +1,23 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
-import type { Column, ColumnType, Row, Table, TableName, WordArrays } from '../../../schemas/tables.ts';
-import { erasedPrefix, guardColumns, tableOf, tables } from '../../../schemas/tables.ts';
+import type { Row, TableName } from '../../../schemas/tables.ts';
+import { erasedPrefix, tables } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import { contentHash } from '../digest.ts';
-import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
-import { childTables, columnsOf, type Layout, qualified, quote } from './layout.ts';
+import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
+import { createEncoder, type EncodedCalls, type LoadGuard } from './encode.ts';
+import type { Layout } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
-/**
- * Computes the common parts of all loads of a table once; each call of the result begins an empty one. `target` is
- * the relation of COPY. The first row allocates memory.
- */
-const prepareTable = (target: string, table: Table) => {
-  const write = rowWriter(table.columns);
-  const names = columnsOf(table).map((column) => quote(column.name));
-  const copyTarget = `${target} (${names.join(', ')})`;
-  return () => {
-    let writer: BinaryCopyWriter | undefined;
-    return {
-      add: (row: Row) => {
-        writer ??= new BinaryCopyWriter();
-        write(writer, row);
-      },
-      /** Sends the added rows, if any, in one COPY. */
-      send: async (client: pg.PoolClient) => await writer?.send(client, copyTarget),
-    };
-  };
-};
+type Encode = (guard: LoadGuard, calls: readonly CallLoad[]) => EncodedCalls | Promise<EncodedCalls>;
 
-type Write = (writer: BinaryCopyWriter, value: never) => void;
-
-const writers: Readonly<Record<Exclude<ColumnType, 'words'>, Write>> = {
-  text: (writer, value: string) => writer.text(value),
-  timestamp: (writer, value: number) => writer.timestamptz(value),
-  float: (writer, value: number) => writer.float8(value),
-  int: (writer, value: number) => writer.int4(value),
-  bool: (writer, value: boolean) => writer.bool(value),
-  json: (writer, value: string) => writer.jsonb(value),
-  decimal: (writer, value: string) => writer.numeric(value),
-};
-
-/** @param content where it has the same words between blanks, null stands for them: they were a seventh of a database */
-const writeWords = (writer: BinaryCopyWriter, words: WordArrays, content?: unknown): void => {
-  if (typeof content === 'string' && isSplit(content, words.value)) writer.null();
-  else writer.textArray(words.value);
-  writer.float8Array(words.start);
-  writer.float8Array(words.length);
-  writer.float8Array(words.score);
-};
-
-/** The hash of the bytes that COPY sends, as digests computed by the server have it. */
-export const wordsText = (words: WordArrays): string => {
-  const writer = new BinaryCopyWriter();
-  writeWords(writer, words);
-  return writer.hash();
-};
-
-/** Whether `string_to_array(content, ' ')` has these words; of an empty text, it has none. */
-const isSplit = (content: string, words: WordArrays['value']): boolean => {
-  let at = 0;
-  for (const word of words) {
-    const blank = content.indexOf(' ', at);
-    const end = blank === -1 ? content.length : blank;
-    if (word?.length !== end - at || !content.startsWith(word, at)) return false;
-    at = end + 1;
-  }
-  return at === content.length + 1 && content !== '';
-};
-
-/** A function that writes one logical row as one COPY row. */
-const rowWriter = (columns: readonly Column[]) => {
-  const count = columns.reduce((sum, column) => sum + (column.type === 'words' ? 4 : 1), 0);
-  const steps = columns.map(({ name, type }) => [name, type === 'words' ? null : writers[type]] as const);
-  return (writer: BinaryCopyWriter, row: Row): void => {
-    writer.row(count);
-    for (const [name, step] of steps) {
-      const value = row[name];
-      if (step === null) writeWords(writer, value as WordArrays, row.content);
-      else if (value === null || value === undefined) writer.null();
-      else step(writer, value as never);
-    }
-  };
-};
-
-/** Common parts of every load of a layout. */
-const prepare = (layout: Layout) => {
-  const calls = tableOf('calls');
-  const withGuard: Table = { ...calls, kind: 'child', columns: [...calls.columns, ...guardColumns] };
-  return {
-    sql: loadSql(layout),
-    stage: prepareTable('stage_calls', withGuard),
-    children: childTables(layout).map((child) => ({
-      name: child.name as keyof FlatRows,
-      begin: prepareTable(qualified(layout, child.name), child),
-    })),
-  };
-};
-
-type Prepared = ReturnType<typeof prepare>;
-type Stage = ReturnType<Prepared['stage']>;
-
-/** Every row of every call, in one pass over the calls: nothing holds more than the rows of one. */
-const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallLoad[]) => {
-  const stage = prepared.stage();
-  const encoded = prepared.children.map(({ name, begin }) => [name, begin()] as const);
-  for (const call of calls) {
-    const rows = call.flatten();
-    stage.add({
-      ...rows.calls[0],
-      ledger_epoch: batch.epoch,
-      revision: call.revision,
-      flatten_version: batch.flattenVersion,
-      load_id: batch.loadId,
-      content_hash: contentHash(rows),
-    });
-    for (const [name, child] of encoded) for (const row of rows[name]) child.add(row);
-  }
-  return { stage, children: encoded.map(([, child]) => child) };
+const send = async (client: pg.PoolClient, { target, chunks }: EncodedCalls['stage']): Promise<void> => {
+  if (chunks !== undefined) await BinaryCopyWriter.send(client, target, chunks);
 };
 
 /** The calls that this load may write: those with a lower guard, and no tombstone. */
-const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, stage: Stage) => {
+const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, stage: EncodedCalls['stage']) => {
   await client.query(sql.stage);
-  await stage.send(client);
+  await send(client, stage);
   const { rows } = await client.query<{ call_id: string }>(batch.force === true ? sql.claimEqual : sql.claim);
   const claimed = new Set(rows.map((row) => row.call_id));
   const mine = batch.calls.filter((call) => claimed.has(call.callId));
@@ -164,17 +58,16 @@ const takeKeys = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): 
 };
 
 /** Writes the calls that may be written; returns how many. */
-const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: LoadBatch): Promise<number> => {
+const writeCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, encode: Encode): Promise<number> => {
   if (batch.calls.length === 0) return 0;
-  const { sql } = prepared;
-  const all = encodeCalls(prepared, batch, batch.calls);
+  const all = await encode(batch, batch.calls);
   const mine = await claimCalls(client, sql, batch, all.stage);
   if (mine.length === 0) return 0;
   const ids = mine.map((call) => call.callId);
   await client.query(sql.useIndexes);
   await client.query(sql.deleteChildren, [ids]);
-  const encoded = mine.length === batch.calls.length ? all : encodeCalls(prepared, batch, mine);
-  for (const child of encoded.children) await child.send(client);
+  const { children } = mine.length === batch.calls.length ? all : await encode(batch, mine);
+  for (const child of children) await send(client, child);
   const changes = mine.flatMap((call) => call.changes);
   await insertRows(client, sql.addChanges, 'changes', changes);
   return mine.length;
@@ -191,12 +84,11 @@ const insertRows = async (client: pg.PoolClient, sql: string, table: TableName, 
 };
 
 /** Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once. */
-export const createLoader = (layout: Layout) => {
-  const prepared = prepare(layout);
-  const { sql } = prepared;
+export const createLoader = (layout: Layout, encode: Encode = createEncoder(layout)) => {
+  const sql = loadSql(layout);
   return async (client: pg.PoolClient, batch: LoadBatch): Promise<LoadResult> => {
     await takeKeys(client, sql, batch);
-    const written = await writeCalls(client, prepared, batch);
+    const written = await writeCalls(client, sql, batch, encode);
     const changed = written + (await applyTombstones(client, sql, batch));
     const sent = batch.calls.length + batch.tombstones.length;
     const load: Row = {

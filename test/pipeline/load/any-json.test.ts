@@ -1,16 +1,24 @@
 /** Any JSON at all: flatten never throws, and no record fails its batch in a real warehouse. */
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
-import { flattenCall } from '../../../src/calls/flatten.ts';
+import { flattenCall, flattenVersion } from '../../../src/calls/flatten.ts';
+import { readRecord } from '../../../src/lib/scan-value.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
+import { createEncoder, type EncodedCalls } from '../../../src/warehouse/postgres/encode.ts';
+import { openEncoder } from '../../../src/warehouse/postgres/encoder.ts';
 import { digestRows } from '../../support/digest-tables.ts';
 import { forAll } from '../../support/for-all.ts';
 import { inheritedNames } from '../../support/inherited-names.ts';
 import { observationOf, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline({ documents: true });
+const layout = { schema: 'calls', documents: true };
+const encoder = openEncoder(layout);
+afterAll(() => encoder.close());
+const bytesOf = ({ stage, children }: EncodedCalls) =>
+  [stage, ...children].map(({ chunks = [] }) => Buffer.concat(chunks).toString('hex'));
 
 /** Text that hurts: NUL, half characters, emoji, text that looks like numbers, dates and JSON, long text. */
 const text = fc.oneof(
@@ -69,6 +77,7 @@ const record = fc.record(
     transcript_json: shaped({
       callData: listOf(utterance),
       callUniqueId: anything,
+      callsync_redactions: fc.constant([[0, null, null, 'phone', 1]]),
       meta: shaped({ ...each('lang asr_model', anything), obfuscated: mostly(fc.constantFrom('true', 'false', '')) }),
     }),
     metadata: mostly(
@@ -84,7 +93,7 @@ const document: fc.Arbitrary<CallDocument> = fc
   .tuple(record, fc.array(otherField, { maxLength: 3 }))
   .map(([known, more]) => Object.fromEntries([...more, ...Object.entries(known)]));
 
-test('every batch is folded and loaded whole, and reads back as flatten made it', async () => {
+test('every batch is loaded whole, reads back as flatten made it, and a thread encodes it to the same bytes', async () => {
   let next = 0;
   await forAll(
     [fc.array(document, { minLength: 20, maxLength: 40 })],
@@ -93,21 +102,28 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
       // The test reads whole tables, so they may hold only this batch.
       await pipeline.clear();
       const ids = documents.map(() => `${'漢'.repeat(next % 3 === 0 ? 500 : 1)}${next++}`);
-      const observations = documents.map((fields, n) =>
-        observationOf(ids[n] as string, 1, { ...fields, unique_id: ids[n] }, 'webhook'),
-      );
+      const observations = documents.map((fields, n) => {
+        const callId = ids[n] as string;
+        const observation = observationOf(callId, 1, { ...fields, unique_id: callId }, 'webhook');
+        const { value, encoded } = readRecord(Buffer.from(JSON.stringify(observation.fields)));
+        return n % 2 === 0 ? observation : { ...observation, fields: value as CallDocument, encoded };
+      });
       const { folded, written } = await pipeline.observe(observations);
       expect([folded.rejected, written]).toEqual([0, { main: documents.length }]);
       expect(pipeline.logged).toEqual([]);
-      const sent = folded.changed.map(({ callId, document }) =>
-        flattenCall({ callId, document, firstSeenAt: 1, changedAt: 1, sourceDeletedAt: null }, { documents: true }),
-      );
+      const sent = folded.changed.map((row) => flattenCall(row, { documents: true }));
       for (const name of ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'] as const) {
-        const expected = sent.flatMap((one) => one.rows[name]);
         const columns = digestedColumns(name).filter((column) => column.type !== 'words');
-        const made = Readable.from(expected);
+        const made = Readable.from(sent.flatMap((one) => one.rows[name]));
         expect(await digestRows(columns, pipeline.warehouse.rowsOf(name))).toBe(await digestRows(columns, made));
       }
+      const options = { documents: documents.length % 2 === 0 };
+      const loads = folded.changed.map((changed) => {
+        const row = { ...changed, rules: 'rules' };
+        return { revision: 1, source: { row, options }, flatten: () => flattenCall(row, options).rows };
+      });
+      const guard = { epoch: 1, flattenVersion, loadId: 'load' };
+      expect(bytesOf(await encoder.encode(guard, loads))).toEqual(bytesOf(createEncoder(layout)(guard, loads)));
     },
   );
 });

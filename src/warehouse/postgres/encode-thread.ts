@@ -1,0 +1,31 @@
+/** A thread that encodes the calls that it is sent; see `encoder.ts`. */
+import { kTransferable, kValue, Tinypool } from 'tinypool';
+import type { CallDocument } from '../../../schemas/call.ts';
+import { flattenCall } from '../../calls/flatten.ts';
+import { defineEncoded } from '../../lib/scan-value.ts';
+import { createEncoder } from './encode.ts';
+import type { EncoderTask } from './encoder.ts';
+import type { Layout } from './layout.ts';
+
+const encode = createEncoder(Tinypool.workerData as Layout);
+
+export default ({ guard, options, bytes, calls }: EncoderTask) => {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const loads = calls.map(({ fields, ...row }) => {
+    const document: CallDocument = Object.create(null);
+    const json: Record<string, Buffer> = Object.create(null);
+    for (const [name, value, to] of fields)
+      if (to === undefined) document[name] = value;
+      else {
+        json[name] = all.subarray(value as number, to);
+        defineEncoded(document, name, json[name]);
+      }
+    return { revision: row.revision, flatten: () => flattenCall({ ...row, document, json }, options).rows };
+  });
+  const encoded = encode(guard, loads);
+  const chunks = [encoded.stage, ...encoded.children].flatMap((table) => table.chunks ?? []);
+  // Otherwise they would wait for a collection.
+  structuredClone(undefined, { transfer: [bytes.buffer as ArrayBuffer] });
+  const transferred = chunks.map(({ buffer }) => buffer);
+  return Tinypool.move({ [kTransferable]: transferred, [kValue]: encoded });
+};
