@@ -5,9 +5,9 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 export const boundMemory = (): void => {
   // By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
   // holds 60 MB would reach 500.
-  // Here V8 collects when three fifths of the used memory have been added, bytes of bodies included. A smaller limit costs
+  // Here V8 collects when two fifths of the used memory have been added, bytes of bodies included. A smaller limit costs
   // too much: each collection marks the whole heap.
-  setFlagsFromString('--heap-growing-percent=60');
+  setFlagsFromString('--heap-growing-percent=40');
   keepYoungSmall();
 };
 
