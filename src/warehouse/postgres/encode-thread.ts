@@ -1,7 +1,7 @@
 /** A thread that encodes the calls that it is sent; see `encoder.ts`. */
 import { kTransferable, kValue, Tinypool } from 'tinypool';
 import type { CallDocument } from '../../../schemas/call.ts';
-import { flattenCall } from '../../calls/flatten.ts';
+import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { defineEncoded } from '../../lib/scan-value.ts';
 import { createEncoder } from './encode.ts';
 import type { EncoderTask } from './encoder.ts';
@@ -10,6 +10,8 @@ import type { Layout } from './layout.ts';
 const encode = createEncoder(Tinypool.workerData as Layout);
 
 export default ({ guard, options, bytes, calls }: EncoderTask) => {
+  // The package may have been replaced since the process started.
+  if (guard.flattenVersion !== flattenVersion) throw new Error('The thread is of another version: restart the worker.');
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const loads = calls.map(({ fields, ...row }) => {
     const document: CallDocument = Object.create(null);

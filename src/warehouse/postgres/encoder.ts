@@ -56,18 +56,26 @@ const taskOf = (guard: LoadGuard, sources: readonly CallSource[]): EncoderTask =
 export const openEncoder = (layout: Layout) => {
   const encodeHere = createEncoder(layout);
   let pool: Tinypool | undefined;
-  const open = () =>
-    new Tinypool({
+  const open = (): Tinypool => {
+    const opened = new Tinypool({
       filename: findBuilt(import.meta.url, ...threadPlaces),
       minThreads: 1,
       maxThreads: 1,
-      workerData: layout,
+      // Not the rest of a layout: as given, it has the URL of the database.
+      workerData: { schema: layout.schema, documents: layout.documents } satisfies Layout,
       // Most of the objects live for one call.
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
       // Neither secrets of the environment nor flags of the process concern it.
       env: {},
       execArgv: [],
     });
+    // The thread could not be started again: without an end, its loads would wait forever.
+    opened.on('error', () => {
+      pool = undefined;
+      void opened.destroy();
+    });
+    return opened;
+  };
   return {
     encode: async (load: LoadGuard, calls: readonly ToEncode[]): Promise<EncodedCalls> => {
       const guard = { epoch: load.epoch, flattenVersion: load.flattenVersion, loadId: load.loadId };

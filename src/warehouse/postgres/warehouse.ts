@@ -96,8 +96,9 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     search: createTranscriptSearch(schema, filling),
     close: async () => {
       await filler.stop();
-      await encoder.close();
       await Promise.all([db, slow, filling].map((one) => one.close()));
+      // No load is under way any more.
+      await encoder.close();
     },
   };
 };
