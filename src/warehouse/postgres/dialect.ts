@@ -3,7 +3,7 @@ import type { Column } from '../../../schemas/tables.ts';
 import { toMicros, toTimestamp } from '../../postgres/database.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { Dialect } from '../reading.ts';
-import { wordsText } from './encode.ts';
+import { wordsText } from './encoder.ts';
 import { type Layout, qualified, quote, wordArrays } from './layout.ts';
 
 const field = (text: string): string => `coalesce(octet_length(${text}) || ':' || ${text}, '-')`;

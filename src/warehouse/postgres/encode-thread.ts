@@ -3,8 +3,7 @@ import { kTransferable, kValue, Tinypool } from 'tinypool';
 import type { CallDocument } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { defineEncoded } from '../../lib/scan-value.ts';
-import { createEncoder } from './encode.ts';
-import type { EncoderTask } from './encoder.ts';
+import { createEncoder, type EncoderTask } from './encoder.ts';
 import type { Layout } from './layout.ts';
 
 const encode = createEncoder(Tinypool.workerData as Layout);

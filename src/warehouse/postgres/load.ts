@@ -4,7 +4,7 @@ import type { Row, TableName } from '../../../schemas/tables.ts';
 import { erasedPrefix, tables } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
-import { createEncoder, type EncodedCalls, type LoadGuard } from './encode.ts';
+import { createEncoder, type EncodedCalls, type LoadGuard } from './encoder.ts';
 import type { Layout } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
