@@ -9,8 +9,8 @@ import { parseTimestamp } from '../lib/timestamps.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
 import { readRedactions, redactionsField } from './redactions.ts';
 
-/** Raised whenever the rows of an unchanged document would change; every call then becomes pending. */
-export const flattenVersion = 4;
+/** Raised whenever the rows of an unchanged document, or their hash, would change; every call then becomes pending. */
+export const flattenVersion = 5;
 
 /** Source of rows: a row of the ledger, or a part of one. Times are microseconds since the epoch. */
 interface FlattenInput extends Partial<Pick<LedgerRow, 'json' | 'rules'>> {
@@ -66,10 +66,8 @@ const derivedCells: Readonly<Record<Derived, Cell>> = {
   source_deleted_at: (_, { input }) => input.sourceDeletedAt,
   words: ({ words }) => words,
   value_bool: ({ value: { value } }) => (typeof value === 'boolean' ? value : null),
-  value_number: ({ value: { value }, field }, { read }) =>
-    typeof value === 'number' ? read.number(value, `${field}.value`) : null,
-  value_text: ({ value: { value }, field }, { read }) =>
-    typeof value === 'string' ? read.text(value, `${field}.value`) : null,
+  value_number: ({ value: { value } }, { read }) => (typeof value === 'number' ? read.number(value, 'value') : null),
+  value_text: ({ value: { value } }, { read }) => (typeof value === 'string' ? read.text(value, 'value') : null),
   side: ({ field }) => field,
   phone: (_item, _call, { type, data }) =>
     type === 'PHONE' && typeof data === 'string' ? (normalizePhone(data) ?? null) : null,
@@ -94,7 +92,7 @@ const cellOf = ({ name, type, from }: Column): Cell => {
   if (from === undefined || !(type in readers)) throw new Error(`column ${name} says not where it comes from`);
   const method = readers[type as keyof typeof readers];
   const path = from.split('.');
-  return ({ value, field }, { read }) => read[method](valueAt(value, path), field === '' ? from : `${field}.${from}`);
+  return ({ value }, { read }) => read[method](valueAt(value, path), from);
 };
 
 const valueAt = (value: Readonly<Record<string, unknown>>, path: readonly string[]): unknown => {
@@ -103,20 +101,27 @@ const valueAt = (value: Readonly<Record<string, unknown>>, path: readonly string
   return at;
 };
 
-/** Makes a row of a table; the cells are compiled once. */
-const rowMaker = (name: CallTableName): ((item: Item, call: Call) => Row) => {
-  const cells = tableOf(name).columns.map((column) => [column.name, cellOf(column)] as const);
-  return (item, call) => {
-    const row: Record<string, unknown> = {};
-    for (const [column, cell] of cells) row[column] = cell(item, call, row);
-    return row;
-  };
+/** The cells of a table, compiled once. */
+const cellsOf = (name: CallTableName) => {
+  const { columns } = tableOf(name);
+  const names = columns.map((column) => column.name);
+  // A copy of it has room for every column.
+  return { names, cells: columns.map(cellOf), empty: Object.fromEntries(names.map((column) => [column, null])) };
 };
 
-const callRow = rowMaker('calls');
-const utteranceRow = rowMaker('utterances');
-const tagRow = rowMaker('tags');
-const contactRow = rowMaker('contacts');
+const makeRow = ({ names, cells, empty }: ReturnType<typeof cellsOf>, item: Item, call: Call): Row => {
+  const row: Record<string, unknown> = { ...empty };
+  call.read.within = item.field;
+  for (let index = 0; index < cells.length; index += 1)
+    row[names[index] as string] = (cells[index] as Cell)(item, call, row);
+  call.read.within = '';
+  return row;
+};
+
+const callCells = cellsOf('calls');
+const utteranceCells = cellsOf('utterances');
+const tagCells = cellsOf('tags');
+const contactCells = cellsOf('contacts');
 
 /**
  * A field of the wrong type becomes null with an entry in `issues`; nothing makes it throw.
@@ -139,10 +144,10 @@ export const flattenCall = (
   const transcript = read.object(document.transcript_json, 'transcript_json');
   const meta = read.object(transcript?.meta, 'transcript_json.meta');
   const spoken = readUtterances(transcript?.callData, read, cut?.words);
-  const utterances = spoken.map((item) => utteranceRow(item, call));
+  const utterances = spoken.map((item) => makeRow(utteranceCells, item, call));
   const tags = read.array(document.tags, 'tags').map((tag, index) => {
     const field = `tags[${index}]`;
-    return tagRow({ value: read.element(tag, field), field, index }, call);
+    return makeRow(tagCells, { value: read.element(tag, field), field, index }, call);
   });
   const values = readMetadata(document.metadata, read);
   // In literals: copied keys took a tenth of a flattening.
@@ -151,7 +156,7 @@ export const flattenCall = (
     const value = read.object(document[field], field);
     return value === undefined ? [] : [{ value, field, index }];
   });
-  const contacts = sides.map((side) => contactRow(side, call));
+  const contacts = sides.map((side) => makeRow(contactCells, side, call));
   const words = spoken.reduce((sum, one) => sum + one.words.value.length, 0);
   // Parts with their own rows were checked already, so the call's row takes them unchecked.
   const value = {
@@ -162,7 +167,7 @@ export const flattenCall = (
   };
   const counts = { utterances: utterances.length, tags: tags.length, words };
   const rows: Readonly<Record<CallTableName, readonly Row[]>> = {
-    calls: [callRow({ value, field: '', index: 0 }, { ...call, counts })],
+    calls: [makeRow(callCells, { value, field: '', index: 0 }, { ...call, counts })],
     utterances,
     tags,
     metadata,
@@ -314,8 +319,11 @@ const holdsRounded = (value: unknown, depth: number): boolean => {
 class FieldReader {
   /** As JSON. */
   private readonly issues: string[] = [];
+  /** The part of the record that is read: fields are named from there. */
+  within = '';
 
-  note(field: string, reason: string): null {
+  note(name: string, reason: string): null {
+    const field = this.within === '' ? name : `${this.within}.${name}`;
     this.issues.push(JSON.stringify({ field, reason }));
     return null;
   }
@@ -420,7 +428,9 @@ const cleanJson = (value: unknown, depth = 0): unknown => {
   if (value !== null && typeof value === 'object') {
     const members = value as Readonly<Record<string, unknown>>;
     const names = Object.keys(members).sort();
-    return Object.fromEntries(names.map((name) => [cleanText(name), cleanJson(members[name], depth + 1)]));
+    const pairs = names.map((name) => [cleanText(name), cleanJson(members[name], depth + 1)] as const);
+    const isClean = pairs.every(([name], index) => name === names[index]);
+    return Object.fromEntries(isClean ? pairs : pairs.sort(([a], [b]) => (a < b ? -1 : Number(a > b))));
   }
   return value;
 };
@@ -480,6 +490,7 @@ const minus = 0x2d;
 const dot = 0x2e;
 const zero = 0x30;
 const nine = 0x39;
+const backslash = 0x5c;
 const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
@@ -563,12 +574,18 @@ class WordReader {
     if (bytes[at] !== quote) return false;
     let end = at + 1;
     let bits = 0;
+    let isEscaped = false;
     for (let byte = bytes[end] as number; byte !== quote; byte = bytes[end] as number) {
+      if (byte === backslash) {
+        isEscaped = true;
+        end += 1;
+      }
       bits |= byte;
       end += 1;
     }
     this.at = end + 1;
-    values.push(bits < 0x80 ? this.text.slice(at + 1, end) : bytes.toString('utf8', at + 1, end));
+    if (isEscaped) values.push(JSON.parse(bytes.toString('utf8', at, this.at)) as string);
+    else values.push(bits < 0x80 ? this.text.slice(at + 1, end) : bytes.toString('utf8', at + 1, end));
     return true;
   }
 

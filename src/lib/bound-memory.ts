@@ -8,6 +8,8 @@ export const boundMemory = (): void => {
   // Here V8 collects when two fifths of the used memory have been added, bytes of bodies included. A smaller limit costs
   // too much: each collection marks the whole heap.
   setFlagsFromString('--heap-growing-percent=40');
+  // A collection of young objects takes a millisecond, and helpers would often wait for a core for longer.
+  setFlagsFromString('--no-parallel-scavenge');
   keepYoungSmall();
 };
 

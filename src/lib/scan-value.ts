@@ -11,8 +11,8 @@ export interface FieldSpan {
   readonly from: number;
   readonly to: number;
   /**
-   * True if JSON.stringify would write the same bytes: no blanks or escapes, numbers as in JavaScript, no name twice in
-   * an object. False for an object of very many names, or with names that are numbers.
+   * True if JSON.stringify would write the same bytes: escapes and numbers as JavaScript writes them, no blanks, no name
+   * twice in an object. False for an object of very many names, or with names that are numbers, and for escapes by number.
    */
   readonly plain: boolean;
 }
@@ -26,6 +26,7 @@ const comma = 0x2c;
 const colon = 0x3a;
 const minus = 0x2d;
 const dot = 0x2e;
+const slash = 0x2f;
 const zero = 0x30;
 const nine = 0x39;
 const openBracket = 0x5b;
@@ -74,10 +75,9 @@ class ValueScanner {
     if (bytes[at] === closeBrace) at += 1;
     else
       for (;;) {
-        this.plain = true;
         const end = this.string(at);
         const quoted = this.text(at, end);
-        const name = this.plain ? quoted.slice(1, -1) : (JSON.parse(quoted) as string);
+        const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
         const start = this.separator(end, colon);
         this.plain = true;
         const to = this.value(start);
@@ -167,10 +167,8 @@ class ValueScanner {
     for (let at = from + 1; at < length; ) {
       const byte = bytes[at] as number;
       if (byte === quote) return at + 1;
-      if (byte === backslash) {
-        this.plain = false;
-        at = this.escape(at);
-      } else if (byte < 0x20) fail();
+      if (byte === backslash) at = this.escape(at);
+      else if (byte < 0x20) fail();
       else at += 1;
     }
     return fail();
@@ -180,6 +178,7 @@ class ValueScanner {
   private escape(at: number): number {
     const { bytes } = this;
     const byte = bytes[at + 1];
+    if (byte === 0x75 || byte === slash) this.plain = false;
     if (byte === 0x75) {
       for (let digit = at + 2; digit < at + 6; digit += 1) if (!isHex(bytes[digit])) fail();
       return at + 6;

@@ -47,8 +47,8 @@ test('scanning a record accepts what JSON.parse accepts, and finds the same fiel
 test('scanning a record calls a field plain when JSON.stringify would write the same bytes', async () => {
   const numbers = fc.double({ min: -1e15, max: 1e15, noNaN: true });
   await forAll([fc.string({ unit: 'grapheme' }), numbers, fc.integer()], { numRuns: 400 }, (word, number, whole) => {
-    // Escapes and numbers below a hundredth are left to the parser, which costs time and nothing else.
-    fc.pre(!JSON.stringify(word).includes('\\') && (number === 0 || Math.abs(number) >= 0.01));
+    // Escapes by number and numbers below a hundredth are left to the parser, which costs time and nothing else.
+    fc.pre(!JSON.stringify(word).includes('\\u') && (number === 0 || Math.abs(number) >= 0.01));
     const text = JSON.stringify({ a: { word, list: [number, whole, null, true] } });
     expect(scan(text)?.fields.map((field) => field.plain)).toEqual([true]);
   });
@@ -56,8 +56,8 @@ test('scanning a record calls a field plain when JSON.stringify would write the 
   const odd = '1.0 -0 1e5 1E400 0.0000001 123456789012345678 9007199254740993 0.10000000000000001'.split(' ');
   for (const value of [...odd, '[1, 2]', '{"a" :1}', '"\\u0041"', '"\\/"', '{"b":1,"1":2}'])
     expect([value, plain(value)]).toEqual([value, false]);
-  for (const value of [...'0.9342876672744751 12345678901234567000 1 -1.5 0.05 "é" [] {} [1,{"b":null}]'.split(' ')])
-    expect(plain(value)).toBe(true);
+  for (const json of '0.9342876672744751 12345678901234567000 1 -1.5 0.05 "é" "\\n" [] {} [1,{"b":null}]'.split(' '))
+    expect(plain(json)).toBe(true);
 });
 
 const words = (count: number) => Array.from({ length: count }, (_, n) => ({ value: `word${n}`, start: n / 4 }));

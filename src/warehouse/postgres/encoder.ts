@@ -1,32 +1,12 @@
 /** Rows of calls as the bytes of COPY. A thread makes those of large loads: one core would otherwise limit a load. */
 import { Tinypool } from 'tinypool';
-import type { Column, ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
+import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { guardColumns, tableOf } from '../../../schemas/tables.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../digest.ts';
 import type { CallLoad, CallSource, FlatRows, LoadBatch } from '../warehouse.ts';
 import { childTables, columnsOf, type Layout, qualified, quote } from './layout.ts';
-
-/**
- * Computes the common parts of all loads of a table once; each call of the result begins an empty one. `target` is
- * the relation of COPY. The first row allocates memory.
- */
-const prepareTable = (target: string, table: Table) => {
-  const write = rowWriter(table.columns);
-  const names = columnsOf(table).map((column) => quote(column.name));
-  const copyTarget = `${target} (${names.join(', ')})`;
-  return () => {
-    let writer: BinaryCopyWriter | undefined;
-    return {
-      add: (row: Row) => {
-        writer ??= new BinaryCopyWriter();
-        write(writer, row);
-      },
-      end: (): EncodedTable => ({ target: copyTarget, chunks: writer?.end() }),
-    };
-  };
-};
 
 type Write = (writer: BinaryCopyWriter, value: never) => void;
 
@@ -68,20 +48,45 @@ const isSplit = (content: string, words: WordArrays['value']): boolean => {
   return at === content.length + 1 && content !== '';
 };
 
-/** A function that writes one logical row as one COPY row. */
-const rowWriter = (columns: readonly Column[]) => {
-  const count = columns.reduce((sum, column) => sum + (column.type === 'words' ? 4 : 1), 0);
-  const steps = columns.map(({ name, type }) => [name, type === 'words' ? null : writers[type]] as const);
-  return (writer: BinaryCopyWriter, row: Row): void => {
+/** How rows of a table are written: computed once for all loads. `target` = the relation of COPY, with its columns. */
+const layOut = (target: string, table: Table) => ({
+  target: `${target} (${columnsOf(table)
+    .map(({ name }) => quote(name))
+    .join(', ')})`,
+  count: table.columns.reduce((sum, { type }) => sum + (type === 'words' ? 4 : 1), 0),
+  names: table.columns.map(({ name }) => name),
+  steps: table.columns.map(({ type }): Write | undefined => (type === 'words' ? undefined : writers[type])),
+});
+
+/** Rows of one table. A class, not closures: V8 compiles a closure anew for each table. */
+class TableEncoder {
+  private readonly written: ReturnType<typeof layOut>;
+  /** The first row allocates memory. */
+  private writer: BinaryCopyWriter | undefined;
+
+  constructor(written: ReturnType<typeof layOut>) {
+    this.written = written;
+  }
+
+  /** Writes one logical row as one COPY row. */
+  add(row: Row): void {
+    const { count, names, steps } = this.written;
+    this.writer ??= new BinaryCopyWriter();
+    const { writer } = this;
     writer.row(count);
-    for (const [name, step] of steps) {
-      const value = row[name];
-      if (step === null) writeWords(writer, value as WordArrays, row.content);
+    for (let index = 0; index < names.length; index += 1) {
+      const value = row[names[index] as string];
+      const step = steps[index];
+      if (step === undefined) writeWords(writer, value as WordArrays, row.content);
       else if (value === null || value === undefined) writer.null();
       else step(writer, value as never);
     }
-  };
-};
+  }
+
+  end(): EncodedTable {
+    return { target: this.written.target, chunks: this.writer?.end() };
+  }
+}
 
 /** Rows of one table for COPY. `chunks` is undefined without rows. */
 interface EncodedTable {
@@ -102,13 +107,13 @@ export type LoadGuard = Pick<LoadBatch, 'epoch' | 'flattenVersion' | 'loadId'>;
 export const createEncoder = (layout: Layout) => {
   const calls = tableOf('calls');
   const withGuard: Table = { ...calls, kind: 'child', columns: [...calls.columns, ...guardColumns] };
-  const beginStage = prepareTable('stage_calls', withGuard);
-  const beginChildren = childTables(layout).map(
-    (child) => [child.name as keyof FlatRows, prepareTable(qualified(layout, child.name), child)] as const,
+  const stageRows = layOut('stage_calls', withGuard);
+  const childRows = childTables(layout).map(
+    (child) => [child.name as keyof FlatRows, layOut(qualified(layout, child.name), child)] as const,
   );
   return (guard: LoadGuard, calls: readonly ToEncode[]): EncodedCalls => {
-    const stage = beginStage();
-    const children = beginChildren.map(([name, begin]) => [name, begin()] as const);
+    const stage = new TableEncoder(stageRows);
+    const children = childRows.map(([name, written]) => [name, new TableEncoder(written)] as const);
     for (const call of calls) {
       const rows = call.flatten();
       stage.add({
@@ -153,19 +158,21 @@ const taskOf = (guard: LoadGuard, sources: readonly CallSource[]): EncoderTask =
   // A memory of its own, which goes to the thread as a whole.
   const bytes = Buffer.allocUnsafeSlow(large.reduce((sum, { length }) => sum + length, 0));
   let end = 0;
-  const place = (name: string, json: Buffer): SentField => {
-    const from = end;
-    end += json.copy(bytes, from);
-    return [name, from, end];
-  };
-  const calls = sources.map(({ row }) => {
+  const calls: EncoderTask['calls'][number][] = [];
+  for (const { row } of sources) {
     const { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, document, json } = row;
-    const fields = Object.keys(document ?? {}).map((name): SentField => {
+    const fields: SentField[] = [];
+    for (const name of Object.keys(document ?? {})) {
       const held = Object.hasOwn(json, name) ? json[name] : undefined;
-      return typeof held === 'object' ? place(name, held) : [name, document?.[name]];
-    });
-    return { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields };
-  });
+      if (typeof held !== 'object') fields.push([name, document?.[name]]);
+      else {
+        const from = end;
+        end += held.copy(bytes, from);
+        fields.push([name, from, end]);
+      }
+    }
+    calls.push({ callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields });
+  }
   return { guard, options: sources[0]?.options ?? {}, bytes, calls };
 };
 
@@ -183,8 +190,6 @@ export const openEncoder = (layout: Layout) => {
       maxThreads: 1,
       // Not the rest of a layout: as given, it has the URL of the database.
       workerData: { schema: layout.schema, documents: layout.documents } satisfies Layout,
-      // Most of the objects live for one call.
-      resourceLimits: { maxYoungGenerationSizeMb: 4 },
       // Neither secrets of the environment nor flags of the process concern it.
       env: {},
       execArgv: [],
