@@ -11,7 +11,8 @@ const encode = createEncoder(Tinypool.workerData as Layout);
 export default ({ guard, options, bytes, calls }: EncoderTask) => {
   // The package may have been replaced since the process started.
   if (guard.flattenVersion !== flattenVersion) throw new Error('The thread is of another version: restart the worker.');
-  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // The bytes have a memory of their own: see `taskOf`.
+  const all = Buffer.from(bytes.buffer);
   const loads = calls.map(({ fields, ...row }) => {
     const document: CallDocument = Object.create(null);
     const json: Record<string, Buffer> = Object.create(null);
