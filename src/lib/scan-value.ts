@@ -257,21 +257,25 @@ export const scanFields = (bytes: Buffer, from: number) => {
   }
 };
 
-const fieldsOf = (bytes: Buffer): readonly FieldSpan[] | undefined => {
+/** `isPlain` = all fields are known to be; false of a record that was not scanned. `large` = those that stay bytes. */
+export const sumUp = (fields: readonly FieldSpan[] = []) => {
+  const isPlain = fields.length > 0 && fields.every(({ plain }) => plain);
+  const large = fields.filter(({ plain, from, to }) => plain && to - from >= encodedBytes);
+  const isRepeated = large.length > 0 && new Set(fields.map(({ name }) => name)).size < fields.length;
+  return { isPlain, large: isRepeated ? [] : large };
+};
+
+const sumUpAll = (bytes: Buffer): ReturnType<typeof sumUp> => {
   const found = isUtf8(bytes) ? scanFields(bytes, 0) : undefined;
-  return found?.to === bytes.length ? found.fields : undefined;
+  return sumUp(found?.to === bytes.length ? found.fields : undefined);
 };
 
 /**
  * A value whose large fields stay bytes where it is an object of plain ones; undefined when the bytes are not JSON.
  * @param fields of UTF-8, as scanned in a buffer where `bytes` began at `start`.
- * `isPlain` = all fields are known to be; false of a record that was not scanned.
  */
-export const readRecord = (bytes: Buffer, fields = fieldsOf(bytes), start = 0) => {
-  const isPlain = fields !== undefined && fields.length > 0 && fields.every(({ plain }) => plain);
-  const large = fields?.filter(({ plain, from, to }) => plain && to - from >= encodedBytes) ?? [];
-  if (large.length === 0 || new Set(fields?.map(({ name }) => name)).size < (fields?.length ?? 0))
-    return { value: parseQuietly(bytes), isPlain };
+export const readRecord = (bytes: Buffer, { isPlain, large } = sumUpAll(bytes), start = 0) => {
+  if (large.length === 0) return { value: parseQuietly(bytes), isPlain };
   const encoded = new Map<string, Buffer>();
   let rest = '';
   let at = 0;

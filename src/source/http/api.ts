@@ -72,7 +72,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
   };
 
   const sendOnce = createSender({ config, http, tokens, limiter, base, counts, isProven });
-  const attempt = async <T>(url: URL, parse: (response: HttpResponse) => T, options: GetOptions) => {
+  const attempt = async <T>(url: URL, parse: (response: HttpResponse) => T | Promise<T>, options: GetOptions) => {
     const response = await sendOnce(url, options.signal);
     const good = response.status >= 200 && response.status <= 299;
     if (!good && !options.accept?.includes(response.status)) {
@@ -87,7 +87,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     if (good) refusals.answered(url.href);
     /** The service's time at which the request was sent. */
     const observedAt = clock.observe({ sentAt: response.sentAt, headAt: response.headAt, date: response.headers.date });
-    const value = parse(response);
+    const value = await parse(response);
     if (good && !proofKept) {
       proofKept = true;
       // The caller with the next answer keeps it.
@@ -103,7 +103,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     /** Address under base_url, with version and parameters. */
     address: (path: string, params: Iterable<readonly [string, string]>) => addressOf(base, version, path, params),
     /** One answer, read by `parse`. If `parse` throws a transient error, the request is repeated. */
-    get: <T>(url: URL, parse: (response: HttpResponse) => T, options: GetOptions = {}) =>
+    get: <T>(url: URL, parse: (response: HttpResponse) => T | Promise<T>, options: GetOptions = {}) =>
       repeatFailed(() => attempt(url, parse, options), { options, limits, counts, isProven }),
   };
 };

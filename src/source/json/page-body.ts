@@ -1,8 +1,10 @@
 /** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 import { isUtf8 } from 'node:buffer';
+import { findBuilt } from '../../lib/find-built.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
-import { type FieldSpan, readRecord, scanFields } from '../../lib/scan-value.ts';
+import { readRecord, scanFields, sumUp } from '../../lib/scan-value.ts';
+import { answerWith, runOnThread } from '../../lib/thread.ts';
 
 export interface RawRecord {
   /** The parsed record; undefined when its bytes are not JSON. */
@@ -16,6 +18,8 @@ export interface RawRecord {
 export interface PageBody {
   /** The document; whether its records are still in it is left open. */
   readonly envelope: unknown;
+  /** Bytes that the page came in. */
+  readonly size: number;
   /** Records on the page, the overlap with the page before included. */
   readonly count: number;
   /** The records in parts of about `maxBytes` of JSON. */
@@ -31,28 +35,52 @@ const wholeBytes = 32 * 1024;
 /** Records of a larger page are copied, so that none of them keeps the whole page in memory. */
 const largeBytes = 8 * 1024 * 1024;
 
-/** @param path dotted path of the array of records; null there counts as no records. */
-export const readPageBody = (body: Buffer, path: string): PageBody | 'malformed' | 'no_array' => {
-  const parsed = body.length <= wholeBytes ? parseQuietly(body) : undefined;
+/** Smaller ones are scanned faster than a message comes and goes. */
+const threadBytes = 256 * 1024;
+
+interface ScanTask {
+  readonly body: Uint8Array;
+  readonly path: string;
+}
+
+const asBuffer = ({ buffer, byteOffset, length }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, length);
+
+const scan = ({ body, path }: ScanTask) => ({ body: asBuffer(body), scanned: scanPage(asBuffer(body), path) });
+
+/** The thread runs this module. Beside dist/ when running from sources. */
+const threadPlaces = ['./page-body.js', '../../../dist/src/source/json/page-body.js'];
+let threadFile: string | undefined;
+export default (task: ScanTask) => answerWith(scan(task), [task.body]);
+
+const scanOnThread = async (task: ScanTask) => {
+  threadFile ??= findBuilt(import.meta.url, ...threadPlaces);
+  const { body, scanned } = await runOnThread<ReturnType<typeof scan>>(threadFile, task, task.body);
+  return { body: asBuffer(body), scanned };
+};
+
+/**
+ * @param given a large one is empty afterwards: the page has its memory.
+ * @param path dotted path of the array of records; null there counts as no records.
+ */
+export const readPageBody = async (given: Buffer, path: string): Promise<PageBody | 'malformed' | 'no_array'> => {
+  const parsed = given.length <= wholeBytes ? parseQuietly(given) : undefined;
   if (parsed !== undefined) {
     const records = valueAt(parsed, path);
-    if (Array.isArray(records)) return wholePage(body, path, parsed, records);
-    return records === null && path !== '' ? emptyPage(parsed) : 'no_array';
+    if (Array.isArray(records)) return wholePage(given, path, parsed, records);
+    return records === null && path !== '' ? emptyPage(parsed, given.length) : 'no_array';
   }
-  try {
-    const scanned = scanRecords(body, path);
-    if (scanned !== undefined) return scannedPage(body, scanned.envelope, scanned.spans);
-    const envelope = parseQuietly(body);
-    return path !== '' && valueAt(envelope, path) === null ? emptyPage(envelope) : 'no_array';
-  } catch (error) {
-    if (error instanceof MalformedList) return 'malformed';
-    throw error;
-  }
+  const task = { body: given, path };
+  const { body, scanned } = given.length < threadBytes ? scan(task) : await scanOnThread(task);
+  if (scanned === 'malformed') return scanned;
+  if (scanned !== undefined) return scannedPage(body, scanned);
+  const envelope = parseQuietly(body);
+  return path !== '' && valueAt(envelope, path) === null ? emptyPage(envelope, body.length) : 'no_array';
 };
 
 /** A page without records, such as the answer 204. */
-export const emptyPage = (envelope: unknown): PageBody => ({
+export const emptyPage = (envelope: unknown, size = 0): PageBody => ({
   envelope,
+  size,
   count: 0,
   parts: () => [],
   dispose: () => undefined,
@@ -67,6 +95,7 @@ const wholePage = (body: Buffer, path: string, envelope: unknown, records: reado
   };
   return {
     envelope,
+    size: body.length,
     count: records.length,
     dispose: () => undefined,
     parts(maxBytes) {
@@ -80,17 +109,18 @@ const wholePage = (body: Buffer, path: string, envelope: unknown, records: reado
 /** Size of the parts of a large page. Values, text and rows of a part take several times its size in memory. */
 const scannedPartBytes = 2 * 1024 * 1024;
 
-const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan[]): PageBody => {
+const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedPage, string | undefined>): PageBody => {
   let held: Buffer | undefined = body;
-  const isLarge = body.length > largeBytes;
-  const isText = isUtf8(body);
+  const size = body.length;
+  const isLarge = size > largeBytes;
   const bytesAt = (from: number, to: number): Buffer => held?.subarray(from, to) ?? Buffer.alloc(0);
   /** Old by now, the bytes would wait for a collection of the whole heap. A smaller body may share its memory. */
   const free = (): void => {
     if (body.length > wholeBytes) structuredClone(undefined, { transfer: [body.buffer as ArrayBuffer] });
   };
   return {
-    envelope,
+    envelope: JSON.parse(envelope),
+    size,
     count: spans.length,
     dispose: () => {
       held = undefined;
@@ -101,14 +131,14 @@ const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan
       let part: RawRecord[] = [];
       let size = 0;
       const partBytes = isLarge ? Math.min(maxBytes, scannedPartBytes) : maxBytes;
-      for (const [from, to, fields = []] of spans) {
+      for (const [from, to, fields] of spans) {
         if (part.length > 0 && size + to - from > partBytes) {
           yield part;
           part = [];
           size = 0;
         }
         const bytes = bytesAt(from, to);
-        const read = readRecord(isLarge ? Buffer.from(bytes) : bytes, isText ? fields : [], from);
+        const read = readRecord(isLarge ? Buffer.from(bytes) : bytes, isText ? fields : sumUp(), from);
         part.push({ ...read, bytes: () => bytesAt(from, to) });
         size += to - from;
       }
@@ -120,8 +150,8 @@ const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan
 // Finds the records inside the bytes of a list response without building the whole document, to bound memory. A
 // broken record leaves its neighbours intact, and a refused one keeps its exact bytes.
 
-/** Start and end of a record; its fields where it is an object and valid JSON. */
-type RecordSpan = readonly [from: number, to: number, fields: readonly FieldSpan[] | undefined];
+/** Start and end of a record, and what its fields are like. Not the fields: as a message, they would take longer than the scan. */
+type RecordSpan = readonly [from: number, to: number, fields: ReturnType<typeof sumUp>];
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -133,6 +163,19 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 class MalformedList extends Error {}
+
+/** `envelope` = the JSON of the document without its records. Undefined when there is no array at the path. */
+type ScannedPage = (ReturnType<typeof scanArray> & { readonly isText: boolean }) | 'malformed' | undefined;
+
+const scanPage = (bytes: Buffer, path: string): ScannedPage => {
+  try {
+    const scanned = scanRecords(bytes, path);
+    return scanned && { ...scanned, isText: isUtf8(bytes) };
+  } catch (error) {
+    if (error instanceof MalformedList) return 'malformed';
+    throw error;
+  }
+};
 
 /**
  * @param path dotted path of the array of records; empty = the document itself.
@@ -154,7 +197,7 @@ const scanRecords = (bytes: Buffer, path: string) => {
 /** Stands for the records in the document around them. */
 const placeholder = '\u0000records';
 
-/** Undefined if a later repetition of a key replaces the array at this offset. `envelope` = the document without its records. */
+/** Undefined if a later repetition of a key replaces the array at this offset. */
 const scanArray = (bytes: Buffer, start: number, array: number, path: string) => {
   const spans: RecordSpan[] = [];
   let at = skipBlank(bytes, array + 1);
@@ -162,7 +205,7 @@ const scanArray = (bytes: Buffer, start: number, array: number, path: string) =>
   while (bytes[at] !== closeBracket || spans.length > 0) {
     // Broken content is skipped by its brackets, so that its neighbours stay intact.
     const { to, fields } = scanFields(bytes, at) ?? { to: skipValue(bytes, at), fields: undefined };
-    spans.push([at, to, fields]);
+    spans.push([at, to, sumUp(fields)]);
     at = skipBlank(bytes, to);
     if (bytes[at] === closeBracket) break;
     if (bytes[at] !== comma) throw new MalformedList('records are not separated by commas');
@@ -171,7 +214,7 @@ const scanArray = (bytes: Buffer, start: number, array: number, path: string) =>
   const before = bytes.toString('utf8', start, array);
   const after = bytes.toString('utf8', at + 1);
   if (valueAt(parseText(before + JSON.stringify(placeholder) + after), path) !== placeholder) return undefined;
-  return { envelope: parseText(`${before}[]${after}`), spans };
+  return { envelope: `${before}[]${after}`, spans };
 };
 
 const parseText = (text: string): unknown => {

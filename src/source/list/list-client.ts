@@ -75,8 +75,8 @@ const createAsk = (api: Api, list: ListConfig, learned: LearnedFacts) => {
   return async ({ signal, retries, ...query }: ListQuery, request: PageRequest, more: GetOptions) => {
     const params = [...listParams(list, query), ...Object.entries(request.params)];
     const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
-    const parse = (response: HttpResponse): PageBody =>
-      response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, shapeProven);
+    const parse = async (response: HttpResponse): Promise<PageBody> =>
+      response.status >= 400 ? emptyPage(undefined) : await readAnswer(response, list, shapeProven);
     const answer = await api.get(url, parse, { signal, retries, ...more });
     shapeProven = true;
     learned.page = Math.max(learned.page, answer.value.count);
@@ -147,7 +147,6 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
     totalIsProven: learned.totalIsProven,
     headers: response.headers,
     isShownEnd: isShownEnd === true,
-    bytes: response.body.length,
     receivedAt: new Date(),
   };
 };
@@ -213,7 +212,7 @@ async function* readAhead(limit: ReturnType<typeof createMemoryLimit>, asking: A
     const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(asking, guarded, request, before);
     asked.add(key);
     // The caller that awaits it gets the failure; until then it must not count as unhandled.
-    answer.then((page) => permit.fill(page.bytes)).catch(() => undefined);
+    answer.then((page) => permit.fill(page.size)).catch(() => undefined);
     return { permit, answer };
   };
   const release = (permit: Permit): void => {
@@ -270,9 +269,9 @@ const refusedAmid = (url: URL): CallsyncError =>
     },
   );
 
-const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boolean): PageBody => {
+const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven: boolean): Promise<PageBody> => {
   if (response.status === 204) return emptyPage(undefined);
-  const read = readPageBody(response.body, list.records);
+  const read = await readPageBody(response.body, list.records);
   if (read === 'malformed')
     throw transient('LIST_MALFORMED', `The list of ${response.url.host} is not valid JSON.`, {
       hint: 'callsync retries automatically. If the error persists, check source.base_url and source.list.path.',

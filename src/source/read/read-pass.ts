@@ -60,7 +60,7 @@ const endsWith = async (
   const { learned } = client;
   const cap = capOf(client);
   state.pages++;
-  state.bytes += page.bytes;
+  state.bytes += page.size;
   tally.requests++;
   state.refusedBehind ??= page.refusedBehind;
   state.lastPage = page.count;
@@ -165,7 +165,7 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
     if (rejected.length > 0) await handlers.onRejected?.(rejected);
     if (observations.length === 0) continue;
     const summary = query.summary === true;
-    const keep = page.bytes <= context.partBytes ? page.keep : undefined;
+    const keep = page.size <= context.partBytes ? page.keep : undefined;
     await handlers.onPage?.(observations, { outside, observedAt, summary, keep });
   }
 };

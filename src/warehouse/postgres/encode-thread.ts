@@ -1,14 +1,11 @@
 /** A thread that encodes the calls that it is sent; see `encoder.ts`. */
-import { kTransferable, kValue, Tinypool } from 'tinypool';
 import type { CallDocument } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { defineEncoded } from '../../lib/scan-value.ts';
+import { answerWith } from '../../lib/thread.ts';
 import { createEncoder, type EncoderTask } from './encoder.ts';
-import type { Layout } from './layout.ts';
 
-const encode = createEncoder(Tinypool.workerData as Layout);
-
-export default ({ guard, options, bytes, calls }: EncoderTask) => {
+export default ({ layout, guard, options, bytes, calls }: EncoderTask) => {
   // The package may have been replaced since the process started.
   if (guard.flattenVersion !== flattenVersion) throw new Error('The thread is of another version: restart the worker.');
   // The bytes have a memory of their own: see `taskOf`.
@@ -24,10 +21,9 @@ export default ({ guard, options, bytes, calls }: EncoderTask) => {
       }
     return { revision: row.revision, flatten: () => flattenCall({ ...row, document, json }, options).rows };
   });
-  const encoded = encode(guard, loads);
+  const encoded = createEncoder(layout)(guard, loads);
   const chunks = [encoded.stage, ...encoded.children].flatMap((table) => table.chunks ?? []);
   // Otherwise they would wait for a collection.
   structuredClone(undefined, { transfer: [bytes.buffer as ArrayBuffer] });
-  const transferred = chunks.map(({ buffer }) => buffer);
-  return Tinypool.move({ [kTransferable]: transferred, [kValue]: encoded });
+  return answerWith(encoded, chunks);
 };

@@ -1,8 +1,8 @@
 /** Rows of calls as the bytes of COPY. A thread makes those of large loads: one core would otherwise limit a load. */
-import { Tinypool } from 'tinypool';
 import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { guardColumns, tableOf } from '../../../schemas/tables.ts';
 import { findBuilt } from '../../lib/find-built.ts';
+import { runOnThread } from '../../lib/thread.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../digest.ts';
 import type { CallLoad, CallSource, FlatRows, LoadBatch } from '../warehouse.ts';
@@ -146,6 +146,7 @@ type SentField = readonly [name: string, value: unknown] | readonly [name: strin
 
 /** Message to the thread. The bytes are its own from then on. */
 export interface EncoderTask {
+  readonly layout: Layout;
   readonly guard: LoadGuard;
   readonly options: CallSource['options'];
   readonly bytes: Uint8Array;
@@ -153,7 +154,7 @@ export interface EncoderTask {
 }
 
 /** Large fields stay the bytes in which they came: nothing is parsed or written for the message. */
-const taskOf = (guard: LoadGuard, sources: readonly CallSource[]): EncoderTask => {
+const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]): EncoderTask => {
   const large = sources.flatMap(({ row }) => Object.values(row.json).filter((json) => typeof json !== 'string'));
   // A memory of its own, which goes to the thread as a whole.
   const bytes = Buffer.allocUnsafeSlow(large.reduce((sum, { length }) => sum + length, 0));
@@ -173,44 +174,21 @@ const taskOf = (guard: LoadGuard, sources: readonly CallSource[]): EncoderTask =
     }
     calls.push({ callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields });
   }
-  return { guard, options: sources[0]?.options ?? {}, bytes, calls };
+  // Not the rest of a layout: as given, it has the URL of the database.
+  const { schema, documents } = layout;
+  return { layout: { schema, documents }, guard, options: sources[0]?.options ?? {}, bytes, calls };
 };
 
-/**
- * The thread starts with the first large load.
- * @throws CallsyncError BUILD_MISSING, or the error that ended the thread: the load fails, and the next one has another.
- */
-export const openEncoder = (layout: Layout) => {
+/** @throws CallsyncError BUILD_MISSING, or as `runOnThread`: the load fails. */
+export const createThreadedEncoder = (layout: Layout) => {
   const encodeHere = createEncoder(layout);
-  let pool: Tinypool | undefined;
-  const open = (): Tinypool => {
-    const opened = new Tinypool({
-      filename: findBuilt(import.meta.url, ...threadPlaces),
-      minThreads: 1,
-      maxThreads: 1,
-      // Not the rest of a layout: as given, it has the URL of the database.
-      workerData: { schema: layout.schema, documents: layout.documents } satisfies Layout,
-      // Neither secrets of the environment nor flags of the process concern it.
-      env: {},
-      execArgv: [],
-    });
-    // The thread could not be started again: without an end, its loads would wait forever.
-    opened.on('error', () => {
-      pool = undefined;
-      void opened.destroy();
-    });
-    return opened;
-  };
-  return {
-    encode: async (load: LoadGuard, calls: readonly ToEncode[]): Promise<EncodedCalls> => {
-      const guard = { epoch: load.epoch, flattenVersion: load.flattenVersion, loadId: load.loadId };
-      const sources = calls.flatMap(({ source }) => source ?? []);
-      if (calls.length < fewCalls || sources.length < calls.length) return encodeHere(guard, calls);
-      pool ??= open();
-      const task = taskOf(guard, sources);
-      return await pool.run(task, { transferList: [task.bytes.buffer as ArrayBuffer] });
-    },
-    /** Ends the thread; a load under way fails. */
-    close: async () => await pool?.destroy(),
+  let threadFile: string | undefined;
+  return async (load: LoadGuard, calls: readonly ToEncode[]): Promise<EncodedCalls> => {
+    const guard = { epoch: load.epoch, flattenVersion: load.flattenVersion, loadId: load.loadId };
+    const sources = calls.flatMap(({ source }) => source ?? []);
+    if (calls.length < fewCalls || sources.length < calls.length) return encodeHere(guard, calls);
+    const task = taskOf(layout, guard, sources);
+    threadFile ??= findBuilt(import.meta.url, ...threadPlaces);
+    return await runOnThread(threadFile, task, task.bytes);
   };
 };

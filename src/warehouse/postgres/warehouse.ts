@@ -7,7 +7,7 @@ import { createReading, nameStatements } from '../reading.ts';
 import type { CallGuard, ReaderRights, Statement, Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
-import { openEncoder } from './encoder.ts';
+import { createThreadedEncoder } from './encoder.ts';
 import { createGrants } from './grants.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
 import { createLoader } from './load.ts';
@@ -45,8 +45,7 @@ const openFor = (
 /** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
 export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Warehouse => {
   const layout: Layout = options.config;
-  const encoder = openEncoder(layout);
-  const applyLoad = createLoader(layout, encoder.encode);
+  const applyLoad = createLoader(layout, createThreadedEncoder(layout));
   const db = openFor(options);
   // For queries that may take long on a large warehouse; a load notices a dead connection sooner.
   const slow = openFor(options, { statementMs: slowMs });
@@ -97,8 +96,6 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     close: async () => {
       await filler.stop();
       await Promise.all([db, slow, filling].map((one) => one.close()));
-      // No load is under way any more.
-      await encoder.close();
     },
   };
 };

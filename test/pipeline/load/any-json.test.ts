@@ -1,12 +1,12 @@
 /** Any JSON at all: flatten never throws, and no record fails its batch in a real warehouse. */
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../../src/calls/flatten.ts';
 import { readRecord } from '../../../src/lib/scan-value.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
-import { createEncoder, type EncodedCalls, openEncoder } from '../../../src/warehouse/postgres/encoder.ts';
+import { createEncoder, createThreadedEncoder, type EncodedCalls } from '../../../src/warehouse/postgres/encoder.ts';
 import { digestRows } from '../../support/digest-tables.ts';
 import { forAll } from '../../support/for-all.ts';
 import { inheritedNames } from '../../support/inherited-names.ts';
@@ -14,8 +14,7 @@ import { observationOf, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline({ documents: true });
 const layout = { schema: 'calls', documents: true };
-const encoder = openEncoder(layout);
-afterAll(() => encoder.close());
+const encode = createThreadedEncoder(layout);
 const bytesOf = ({ stage, children }: EncodedCalls) =>
   [stage, ...children].map(({ chunks = [] }) => Buffer.concat(chunks).toString('hex'));
 
@@ -122,7 +121,7 @@ test('every batch is loaded whole, reads back as flatten made it, and a thread e
         return { revision: 1, source: { row, options }, flatten: () => flattenCall(row, options).rows };
       });
       const guard = { epoch: 1, flattenVersion, loadId: 'load' };
-      expect(bytesOf(await encoder.encode(guard, loads))).toEqual(bytesOf(createEncoder(layout)(guard, loads)));
+      expect(bytesOf(await encode(guard, loads))).toEqual(bytesOf(createEncoder(layout)(guard, loads)));
     },
   );
 });
