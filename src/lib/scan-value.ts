@@ -244,37 +244,41 @@ export const defineEncoded = (target: object, name: string, bytes: Buffer): void
 /** From this size on a field is parsed only when it is read. */
 const encodedBytes = 512;
 
-/**
- * The fields of the object that starts at `from`, and the offset behind it. The last of several fields of a name counts.
- * Undefined where the bytes are not scannable.
- */
-export const scanFields = (bytes: Buffer, from: number) => {
-  try {
-    return bytes[from] === openBrace ? new ValueScanner(bytes).fields(from) : undefined;
-  } catch (error) {
-    if (error instanceof NotScannable) return undefined;
-    throw error;
-  }
-};
-
 /** `isPlain` = all fields are known to be; false of a record that was not scanned. `large` = those that stay bytes. */
-export const sumUp = (fields: readonly FieldSpan[] = []) => {
+const sumUp = (fields: readonly FieldSpan[]) => {
   const isPlain = fields.length > 0 && fields.every(({ plain }) => plain);
   const large = fields.filter(({ plain, from, to }) => plain && to - from >= encodedBytes);
   const isRepeated = large.length > 0 && new Set(fields.map(({ name }) => name)).size < fields.length;
   return { isPlain, large: isRepeated ? [] : large };
 };
 
-const sumUpAll = (bytes: Buffer): ReturnType<typeof sumUp> => {
+export const notScanned = sumUp([]);
+
+/**
+ * The fields of the object that starts at `from`, their sum, and the offset behind it. The last of several fields of a
+ * name counts. Undefined where the bytes are not scannable.
+ */
+export const scanFields = (bytes: Buffer, from: number) => {
+  try {
+    if (bytes[from] !== openBrace) return undefined;
+    const found = new ValueScanner(bytes).fields(from);
+    return { ...found, sum: sumUp(found.fields) };
+  } catch (error) {
+    if (error instanceof NotScannable) return undefined;
+    throw error;
+  }
+};
+
+const fieldsOf = (bytes: Buffer): typeof notScanned => {
   const found = isUtf8(bytes) ? scanFields(bytes, 0) : undefined;
-  return sumUp(found?.to === bytes.length ? found.fields : undefined);
+  return found?.to === bytes.length ? found.sum : notScanned;
 };
 
 /**
  * A value whose large fields stay bytes where it is an object of plain ones; undefined when the bytes are not JSON.
  * @param fields of UTF-8, as scanned in a buffer where `bytes` began at `start`.
  */
-export const readRecord = (bytes: Buffer, { isPlain, large } = sumUpAll(bytes), start = 0) => {
+export const readRecord = (bytes: Buffer, { isPlain, large } = fieldsOf(bytes), start = 0) => {
   if (large.length === 0) return { value: parseQuietly(bytes), isPlain };
   const encoded = new Map<string, Buffer>();
   let rest = '';

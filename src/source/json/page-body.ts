@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { findBuilt } from '../../lib/find-built.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
-import { readRecord, scanFields, sumUp } from '../../lib/scan-value.ts';
+import { notScanned, readRecord, scanFields } from '../../lib/scan-value.ts';
 import { answerWith, runOnThread } from '../../lib/thread.ts';
 
 export interface RawRecord {
@@ -138,7 +138,7 @@ const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedP
           size = 0;
         }
         const bytes = bytesAt(from, to);
-        const read = readRecord(isLarge ? Buffer.from(bytes) : bytes, isText ? fields : sumUp(), from);
+        const read = readRecord(isLarge ? Buffer.from(bytes) : bytes, isText ? fields : notScanned, from);
         part.push({ ...read, bytes: () => bytesAt(from, to) });
         size += to - from;
       }
@@ -151,7 +151,7 @@ const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedP
 // broken record leaves its neighbours intact, and a refused one keeps its exact bytes.
 
 /** Start and end of a record, and what its fields are like. Not the fields: as a message, they would take longer than the scan. */
-type RecordSpan = readonly [from: number, to: number, fields: ReturnType<typeof sumUp>];
+type RecordSpan = readonly [from: number, to: number, fields: typeof notScanned];
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -204,8 +204,8 @@ const scanArray = (bytes: Buffer, start: number, array: number, path: string) =>
   // Behind a comma there must be a record.
   while (bytes[at] !== closeBracket || spans.length > 0) {
     // Broken content is skipped by its brackets, so that its neighbours stay intact.
-    const { to, fields } = scanFields(bytes, at) ?? { to: skipValue(bytes, at), fields: undefined };
-    spans.push([at, to, sumUp(fields)]);
+    const { to, sum } = scanFields(bytes, at) ?? { to: skipValue(bytes, at), sum: notScanned };
+    spans.push([at, to, sum]);
     at = skipBlank(bytes, to);
     if (bytes[at] === closeBracket) break;
     if (bytes[at] !== comma) throw new MalformedList('records are not separated by commas');
