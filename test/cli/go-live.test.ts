@@ -20,7 +20,7 @@ const site = await install({
   config: {
     webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: 'a shared secret' }] },
     // A delivery that takes longer than this counts as lost.
-    sync: { settle: '3s' },
+    sync: { settle: '10s' },
   },
 });
 const folder = await openCliFolder();
@@ -44,9 +44,10 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   // Waiting deliveries are merged and loaded all the same; nothing is read.
   const isThere = (id: string) => {
     const described = site.client.schedule.getHandle(id).describe();
-    return described.then(Boolean, () => false);
+    return described.then(Boolean, (error: Error) => error.name !== 'ScheduleNotFoundError' && Promise.reject(error));
   };
-  for (const id of schedulesOf(site.prefix)) expect(await isThere(id), id).toBe(id === scheduleIds(site.prefix).sweep);
+  for (const id of schedulesOf(site.prefix))
+    await expect.poll(() => isThere(id), { message: id }).toBe(id === scheduleIds(site.prefix).sweep);
 
   expect(await refusalOf(2)).toBe('CONFIG_INVALID');
   expect(await refusalOf(6, '--url', `${url}-else`)).toBe('GO_LIVE_RECEIVER');
