@@ -5,14 +5,16 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 export const boundMemory = (): void => {
   // By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
   // holds 60 MB would reach 500.
-  // Here V8 collects when two fifths of the used memory have been added, bytes of bodies included. A smaller limit costs
-  // too much: each collection marks the whole heap.
-  setFlagsFromString('--heap-growing-percent=40');
+  // A smaller limit costs too much: each collection marks the whole heap.
+  limitGrowth(40);
   // A collection of young objects takes a millisecond, and helpers would often wait for a core for longer.
   setFlagsFromString('--no-parallel-scavenge');
   setFlagsFromString('--no-concurrent-array-buffer-sweeping');
   keepYoungSmall();
 };
+
+/** V8 collects the old space when `percent` of the used memory have been added, bytes of bodies included. */
+export const limitGrowth = (percent: number): void => setFlagsFromString(`--heap-growing-percent=${percent}`);
 
 /**
  * V8's space of young objects would grow to 33 MB and stay so large, in each thread. In a running isolate only the

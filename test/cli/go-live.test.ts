@@ -42,10 +42,9 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   onTestFinished(() => endProcess(running.child, 'SIGKILL'));
   await running.first();
   // Waiting deliveries are merged and loaded all the same; nothing is read.
-  const isThere = (id: string) => {
-    const described = site.client.schedule.getHandle(id).describe();
-    return described.then(Boolean, (error: Error) => error.name !== 'ScheduleNotFoundError' && Promise.reject(error));
-  };
+  const absent = (error: Error) => error.name !== 'ScheduleNotFoundError' && Promise.reject(error);
+  const describe = (id: string) => site.client.schedule.getHandle(id).describe();
+  const isThere = (id: string) => describe(id).then(Boolean, absent);
   for (const id of schedulesOf(site.prefix))
     await expect.poll(() => isThere(id), { message: id }).toBe(id === scheduleIds(site.prefix).sweep);
 
@@ -57,7 +56,7 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   expect(state.overlap).toMatchObject({ webhookOnly: 0, pollOnly: 0 });
   expect(state.catchUp.calls).toBeGreaterThan(100);
   expect(state.overlap.both).toBeGreaterThan(3);
-  for (const id of schedulesOf(site.prefix)) await site.client.schedule.getHandle(id).describe();
+  for (const id of schedulesOf(site.prefix)) await describe(id);
   const { rows } = await site.store.pool.query("SELECT count(*) AS n FROM inbox WHERE outcome = 'quarantined'");
   expect(rows[0].n).toBe(0);
 

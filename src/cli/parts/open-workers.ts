@@ -1,4 +1,5 @@
 import { mergeTemporalMetrics } from '../../health/metrics/temporal-metrics.ts';
+import { limitGrowth } from '../../lib/bound-memory.ts';
 import { transient } from '../../lib/errors.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { openPool } from '../../postgres/database.ts';
@@ -19,6 +20,8 @@ const wakeWithinMs = 5_000;
 
 /** Workers of this process, polling until the services are closed. @param roles without them, they do everything */
 export const openWorkers = async (services: Services, parts: Parts, roles?: readonly WorkerRole[]) => {
+  // The pages under way are as large as two fifths of the heap: V8 would collect it all the time.
+  limitGrowth(60);
   installRuntime(
     // Activities have already logged these warnings of the SDK.
     (message, isCore) => services.log(message, isCore ? { level: 'warn' } : {}),

@@ -83,6 +83,10 @@ class TableEncoder {
     }
   }
 
+  addAll(rows: readonly Row[]): void {
+    for (const row of rows) this.add(row);
+  }
+
   end(): EncodedTable {
     return { target: this.written.target, chunks: this.writer?.end() };
   }
@@ -124,7 +128,7 @@ export const createEncoder = (layout: Layout) => {
         load_id: guard.loadId,
         content_hash: contentHash(rows),
       });
-      for (const [name, child] of children) for (const row of rows[name]) child.add(row);
+      for (const [name, child] of children) child.addAll(rows[name]);
     }
     return { stage: stage.end(), children: children.map(([, child]) => child.end()) };
   };
