@@ -118,7 +118,7 @@ const makeRow = ({ names, cells, empty }: ReturnType<typeof cellsOf>, item: Item
   return row;
 };
 
-/** One function for all tables: V8 compiled a whole flattening anew for each kind of list that it met late. */
+/** Rows of a table with a row for each item. */
 const rowsOf = (cells: ReturnType<typeof cellsOf>, items: readonly Item[], call: Call): Row[] => {
   const rows: Row[] = [];
   for (const item of items) rows.push(makeRow(cells, item, call));

@@ -5,7 +5,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 export const boundMemory = (): void => {
   // By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
   // holds 60 MB would reach 500.
-  // A smaller limit costs too much: each collection marks the whole heap.
+  // A smaller limit costs too much: each collection marks the whole heap. Workers raise it.
   limitGrowth(40);
   // A collection of young objects takes a millisecond, and helpers would often wait for a core for longer.
   setFlagsFromString('--no-parallel-scavenge');
@@ -13,7 +13,7 @@ export const boundMemory = (): void => {
   keepYoungSmall();
 };
 
-/** V8 collects the old space when `percent` of the used memory have been added, bytes of bodies included. */
+/** V8 collects the old space when about `percent` of the used memory has been added. Bytes of bodies count. */
 export const limitGrowth = (percent: number): void => setFlagsFromString(`--heap-growing-percent=${percent}`);
 
 /**

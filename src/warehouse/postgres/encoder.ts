@@ -83,6 +83,7 @@ class TableEncoder {
     }
   }
 
+  /** Not a part of the loop over tables: V8 compiled that loop twice as often. */
   addAll(rows: readonly Row[]): void {
     for (const row of rows) this.add(row);
   }
