@@ -46,7 +46,8 @@ const overheadBytes = 1024;
 
 /** The bodies that are being read or held, and the rule by which they share bandwidth and memory. */
 class SharedBodies {
-  readonly readings = new Set<Reading>();
+  /** An array, as the lists of the group commit are. */
+  readonly readings: Reading[] = [];
   held = 0;
   private readonly heldBy = new Map<string, number>();
   private readonly isKnown: (sender: string) => boolean;
@@ -65,7 +66,7 @@ class SharedBodies {
   }
 
   isOver(): boolean {
-    if (this.readings.size === 0) return false;
+    if (this.readings.length === 0) return false;
     const { body_bytes, inflight_bytes } = this.limits;
     if (this.held > inflight_bytes) return true;
     const mostUnknown = Math.max(inflight_bytes / 2, body_bytes + overheadBytes);
@@ -75,7 +76,7 @@ class SharedBodies {
   /** Bodies of unknown senders. Senders are few: the bodies, of which there are many, are looked at only where one is unknown. */
   private listUnknown(): Reading[] {
     if ([...this.heldBy.keys()].every((sender) => this.isKnown(sender))) return [];
-    return [...this.readings].filter(({ sender }) => !this.isKnown(sender));
+    return this.readings.filter(({ sender }) => !this.isKnown(sender));
   }
 
   /** Unknown senders first, then the sender with most bytes; of its bodies, the one with most memory over time. */
@@ -125,7 +126,7 @@ export const createBodyReader = (limits: WebhookConfig['limits'], isKnown: (send
     free,
     /** Gives up the bodies that are still on their way. */
     abandonAll() {
-      for (const reading of bodies.readings) reading.abandon('closing');
+      for (const reading of [...bodies.readings]) reading.abandon('closing');
     },
     /** @throws BodyError */
     async read(request: IncomingMessage, sender: string) {
@@ -164,7 +165,8 @@ const collect = (
       bodies.share();
     };
     const settle = () => {
-      bodies.readings.delete(reading);
+      const at = bodies.readings.indexOf(reading);
+      if (at !== -1) bodies.readings.splice(at, 1);
       bodies.share();
       request.off('data', onData).off('end', onEnd).off('close', onCut);
     };
@@ -200,7 +202,7 @@ const collect = (
       resolve({ body, release });
     };
     const onCut = () => reading.abandon('incomplete');
-    bodies.readings.add(reading);
+    bodies.readings.push(reading);
     // Errors of the stream are followed by 'close'; without a listener they would be thrown.
     request
       .on('data', onData)

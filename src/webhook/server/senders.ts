@@ -16,7 +16,9 @@ export type KnownSenders = ReturnType<typeof createKnownSenders>;
 export type Offenders = ReturnType<typeof createOffenders>;
 
 const keptMs = 24 * 3_600_000;
-/** Most remembered senders. callsync first forgets senders whose last delivery is oldest; a service sends from few addresses. */
+/** A sender is noted again after this time. */
+const notedEachMs = 1_000;
+/** Most remembered senders. callsync first forgets those that were noted longest ago; a service sends from few addresses. */
 const most = 1_000;
 
 const MiB = 1024 * 1024;
@@ -59,8 +61,10 @@ export const createKnownSenders = () => {
   return {
     /** A delivery of this sender was verified. */
     note(sender: string) {
+      const now = performance.now();
+      if (now - (lastVerified.get(sender) ?? Number.NEGATIVE_INFINITY) < notedEachMs) return;
       lastVerified.delete(sender);
-      lastVerified.set(sender, performance.now());
+      lastVerified.set(sender, now);
       const [oldest] = lastVerified.keys();
       if (lastVerified.size > most && oldest !== undefined) lastVerified.delete(oldest);
     },
