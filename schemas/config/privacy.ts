@@ -69,7 +69,7 @@ export const privacyConfigSchema = z
       ),
     key_id: keyIdSchema.default('k1').describe('Name of the key, part of every token. A new key needs a new name.'),
     key_file: a.file.describe(
-      'File with the key of tokens, at least 16 bytes. Receivers and workers need the same key. `callsync serve` and `callsync worker` require it. Default elsewhere: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store. Anyone with both can guess numbers and match them to tokens.',
+      'File with the key of tokens, at least 16 bytes. Receivers and workers need the same key. With rules, `callsync serve` and `callsync worker` require it. Default elsewhere: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store. Anyone with both can guess numbers and match them to tokens.',
     ),
     former_keys: list(formerKeySchema).describe(
       'Former keys of tokens, the oldest first. While a key is here, erasures, objections, holds and exports find calls under its tokens, and callsync recognises repeated deliveries.',

@@ -55,7 +55,8 @@ test('frames stores frames as they came', async () => {
 
 test('webhook send signs as the service does, and tells what was answered', async () => {
   const sink = await startSink((number) => (number === 0 ? 200 : 403));
-  const send = ['webhook', 'send', '--url', sink.url];
+  await folder.write('receiver.yaml', stringify({ webhook: config.webhook }));
+  const send = ['webhook', 'send', '--url', sink.url, '--config', 'receiver.yaml'];
   await folder.json([...send, '--key', 'new']);
   const [{ body, headers } = { body: Buffer.of(), headers: {} }] = sink.received;
   expect(headers['x-service-signature']).toBe(signBody(body, 'new secret'));

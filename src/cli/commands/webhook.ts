@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import type { Config } from '../../../schemas/config.ts';
-import { loadConfig } from '../../config/load.ts';
+import type { ReceiverConfig } from '../../../schemas/config.ts';
+import { loadReceiverConfig } from '../../config/load.ts';
 import { localAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
@@ -14,7 +14,8 @@ import { sampleCall, sendWebhook } from './webhook/send.ts';
 type SendResult = Awaited<ReturnType<typeof sendWebhook>>;
 
 /** Where the service would send to: the public address if one is configured, else the local listener. */
-const addressOf = ({ webhook }: Config): string => webhook.public_url ?? `${localAddress(webhook)}${webhook.path}`;
+const addressOf = ({ webhook }: ReceiverConfig): string =>
+  webhook.public_url ?? `${localAddress(webhook)}${webhook.path}`;
 
 const readBody = (file: string): Promise<Buffer> =>
   (file === '-' ? buffer(process.stdin) : readFile(file)).catch((cause: unknown) => {
@@ -66,7 +67,7 @@ export default group({
       remarks: `An invented call that is accepted becomes a call like any other, with an id that begins with “sample-”.
 Exit code 3: the answer was not 2XX. Exit code 4: no answer.`,
       run: async (options) => {
-        const { config } = await loadConfig({ path: options.config });
+        const { config } = await loadReceiverConfig({ path: options.config });
         const { secrets, header_prefix: prefix } = config.webhook;
         const { key: wanted, url = addressOf(config), deliveryId } = options;
         const names = secrets.map(({ name }) => name);
