@@ -77,12 +77,13 @@ test.each([
   ['page', 1, numbered],
   ['page', 12, numbered],
   ['page', 120, numbered],
-  ['activate', 12, { preset: 'activate' }],
+  ['activate', 12, activate],
+  ['activate', 20, activate],
 ])('%s with gaps of %i left out after pages were cut: empty pages are not the end', async (dialect, records, list) => {
-  const quirks = { gaps: { share: 0.1, records } };
-  const read = await readAll({ dialect, quirks, calls: { count: 700 } }, list, 'timestamp');
-  if (read.problems.length === 0) expect(read.missing).toEqual([]);
-  if (dialect === 'page') expect([read.missing, read.problems]).toEqual([[], []]);
+  // With these times, activate gives some calls again and again on more pages than mark a list without an end.
+  const calls = { count: 700, from: '2026-10-22T15:11:00Z', to: '2026-11-21T15:11:00Z' };
+  const read = await readAll({ dialect, quirks: { gaps: { share: 0.1, records } }, calls }, list, 'timestamp');
+  expect([read.missing, read.problems]).toEqual([[], []]);
 });
 
 test('times that differ by less than a second from what the list filters by are nothing to speak of', async () => {

@@ -82,9 +82,12 @@ const endsWith = async (
   await takePage(context, query, page, state, quiet);
   // Pages by offset overlap if pages have gaps.
   state.barrenPages = page.count > overlap && state.ids.size === known ? state.barrenPages + 1 : 0;
-  if (state.barrenPages >= Math.max(3, learned.emptyAtEnd) || state.emptyPages > mostEmpty) throw loops();
+  const isBarren = state.barrenPages >= Math.max(3, learned.emptyAtEnd);
+  // Offsets fall behind where pages have gaps. A call before a gap then comes again and again: shorter windows have fewer gaps.
+  const isEndless = isBarren && state.ids.size !== state.lastTotal;
+  if (isEndless || state.emptyPages > mostEmpty) throw loops();
   // Ignores the total, because it may be late.
-  state.tooLarge = state.rows >= cap;
+  state.tooLarge = isBarren || state.rows >= cap;
   return state.tooLarge || until(state.ids);
 };
 
