@@ -34,6 +34,10 @@ const secret = 'bench-signing-secret';
 const { folder, postgresUrl, close } = await openServers();
 const store = await openStore({ url: postgresUrl });
 const servers: BenchServer[] = [];
+const empty = async (): Promise<void> => {
+  await store.pool.query('TRUNCATE inbox');
+  await store.pool.query('CHECKPOINT');
+};
 try {
   const bare = await startBenchServer('bare');
   servers.push(bare);
@@ -59,13 +63,16 @@ try {
       'SELECT count(*) FILTER (WHERE spooled)::int AS spooled FROM inbox',
     );
     if (rows[0]?.spooled) console.log(`spooled ${rows[0].spooled}`);
-    await store.pool.query('TRUNCATE inbox');
-    await store.pool.query('CHECKPOINT');
+    await empty();
   }
   const speed = (name: keyof typeof results) => median(results[name].map((one) => one.perSecond));
-  const paced = await measureLoad({ ...order, port: durable.port, rate: 0.8 * speed('durable') });
-  showLoad('at 80 %', paced);
-  await store.pool.query('TRUNCATE inbox');
+  const paced: LoadResult[] = [];
+  while (paced.length < results.durable.length) {
+    const result = await measureLoad({ ...order, port: durable.port, rate: 0.8 * speed('durable') });
+    showLoad('at 80 %', result);
+    paced.push(result);
+    await empty();
+  }
   const visible = await measureVisibility({ url: postgresUrl, folder, seconds: Number(flags.seconds) * 2 });
   console.log(
     `visible  p50 ${visible.p50Seconds.toFixed(2)} s  p95 ${visible.p95Seconds.toFixed(2)} s after the answer`,
@@ -78,8 +85,8 @@ try {
     raw_per_second: Math.round(speed('raw')),
     p50_ms: round2(median(results.durable.map((one) => one.p50Ms))),
     p99_ms: round2(median(results.durable.map((one) => one.p99Ms))),
-    paced_p50_ms: round2(paced.p50Ms),
-    paced_p99_ms: round2(paced.p99Ms),
+    paced_p50_ms: round2(median(paced.map((one) => one.p50Ms))),
+    paced_p99_ms: round2(median(paced.map((one) => one.p99Ms))),
     visible_p50_s: round2(visible.p50Seconds),
     visible_p95_s: round2(visible.p95Seconds),
   };
