@@ -135,6 +135,7 @@ test.each<[string, number, SourceConfigInput['list'], Answer]>([
   ['with cursors that names other calls', 0, cursors, (of) => ({ next: `${of.page + 1}`, data: made(of) })],
   ['whose empty pages lead on', 10, cursors, (of) => onTo(of.page < 500 ? `${of.page + 1}` : null, of)],
   ['whose full page comes', 90, paged, () => ({ data: twenty })],
+  ['whose only call comes', 1, { ...paged, total_path: 'total' }, () => ({ total: 1, data: twenty.slice(0, 1) })],
 ])('a list %s for ever is an error', async (_, count, list, answer) => {
   await expect(read(count, list, answer)).rejects.toMatchObject({ code: 'LIST_LOOP' });
 });

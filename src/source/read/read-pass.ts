@@ -4,7 +4,7 @@ import type { Observation, RejectedRecord } from '../../../schemas/observation.t
 import { CallsyncError } from '../../lib/errors.ts';
 import { iso } from '../../lib/timestamps.ts';
 import type { RawRecord } from '../json/page-body.ts';
-import { type ListClient, loops, type Page } from '../list/list-client.ts';
+import { hasGaps, type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
 import { axisOf, axisTime, boundStep, isCuttable, outsideBounds } from '../list/list-query.ts';
 import { leftOutFields, observeRecord } from '../list/observe.ts';
@@ -84,8 +84,8 @@ const endsWith = async (
   state.barrenPages = page.count > overlap && state.ids.size === known ? state.barrenPages + 1 : 0;
   const isBarren = state.barrenPages >= Math.max(3, learned.emptyAtEnd);
   // Offsets fall behind where pages have gaps. A call before a gap then comes again and again: shorter windows have fewer gaps.
-  const isEndless = isBarren && state.ids.size !== state.lastTotal;
-  if (isEndless || state.emptyPages > mostEmpty) throw loops();
+  const isSparse = hasGaps(learned) && state.ids.size === state.lastTotal && state.outOfBounds.count === 0;
+  if ((isBarren && !isSparse) || state.emptyPages > mostEmpty) throw loops();
   // Ignores the total, because it may be late.
   state.tooLarge = isBarren || state.rows >= cap;
   return state.tooLarge || until(state.ids);
