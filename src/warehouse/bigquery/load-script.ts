@@ -200,9 +200,12 @@ const insertRows = ({ dataset, staging, layout }: ScriptInput, table: Table): st
   return `INSERT INTO \`${dataset}.${table.name}\` (${names.join(', ')})
 SELECT
   ${values.join(',\n  ')}
-FROM \`${staging}\` AS s, UNNEST(s.${table.name}) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);`;
+FROM ${claimedCalls(staging)} AS s, UNNEST(s.${table.name}) AS r;`;
 };
+
+/** A relation: beside a condition, the emulator would unnest by a join. */
+const claimedCalls = (staging: string): string =>
+  `(SELECT * FROM \`${staging}\` WHERE kind = 'call' AND n NOT IN UNNEST(refused))`;
 
 /**
  * Rows of table changes. If all claimed calls are new, the script reads only the staging table. Otherwise it omits
@@ -215,17 +218,16 @@ const addChanges = ({ dataset, staging, layout, unknownPartitions }: ScriptInput
   const values = columns.map((column) => callValue(column, layout)).join(', ');
   const insert = `INSERT INTO ${target}
 SELECT ${values}
-FROM \`${staging}\` AS s CROSS JOIN UNNEST(s.changes) AS r`;
-  const isClaimed = `s.kind = 'call' AND s.n NOT IN UNNEST(refused)`;
+FROM ${claimedCalls(staging)} AS s CROSS JOIN UNNEST(s.changes) AS r`;
   const missing = `LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM \`${dataset}.changes\` AS t
   WHERE ${unknownPartitions ? 'TRUE' : withinT}
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '${allFields}' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE ${isClaimed} AND h.call_id IS NULL;`;
+WHERE h.call_id IS NULL;`;
   return [
-    when('ARRAY_LENGTH(removed) = 0', [`${insert}\nWHERE ${isClaimed};`]),
+    when('ARRAY_LENGTH(removed) = 0', [`${insert};`]),
     when('ARRAY_LENGTH(removed) > 0', [`${insert}\n${missing}`]),
   ];
 };

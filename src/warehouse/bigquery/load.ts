@@ -3,14 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
-import { type Column, keptTables, type Row, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
+import type { Column, ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
+import { keptTables, tableOf } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
 import { canonicalDecimal, contentHash } from '../digest.ts';
-import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../warehouse.ts';
+import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Layout, logTables, stagingFields } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
+import { arrayEnd, ascii, JsonWriter, lineEnd, objectEnd, objectStart } from './json-writer.ts';
 import { type Part, writeLoadScript } from './load-script.ts';
 import { isMoved, splitByPartitions } from './partitions.ts';
 import { type Jobs, type Queries, queryConfiguration } from './queries.ts';
@@ -151,81 +153,100 @@ type EncodedBatch = Awaited<ReturnType<typeof encodeBatch>>;
 
 /** With `compress`, gzip at its fastest level, to save upload time. */
 export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: boolean) => {
-  const chunks: Buffer[] = [];
-  let pending = '';
-  let rows = 0;
-  const add = (line: string): void => {
-    rows += 1;
-    pending += `${line}\n`;
-    if (pending.length > 1 << 20) {
-      chunks.push(Buffer.from(pending));
-      pending = '';
-    }
-  };
+  const writer = new JsonWriter();
   const filled = new Set<string>();
-  const tables = [...keptTables(layout.documents), tableOf('changes')].map((table) =>
-    encoderOf(table, ['call_id', 'call_timestamp']),
+  const childTables = [...keptTables(layout.documents), tableOf('changes')].map((table) =>
+    rowsWriterOf(table, ['call_id', 'call_timestamp']),
   );
-  for (const call of batch.calls) add(callLine(rows, call, batch.keyOf(call.callId), { tables, filled }));
-  for (const tombstone of batch.tombstones) add(tombstoneLine(rows, tombstone));
-  for (const table of logTables) {
-    const encode = encoderOf(table, []);
-    for (const row of batch.logs[table.name as keyof LoadBatch['logs']] ?? [])
-      add(JSON.stringify({ n: rows, kind: 'log', [table.name]: [encode.row(row)] }));
-  }
-  chunks.push(Buffer.from(pending));
-  const media = compress ? [await buffer(Readable.from(chunks).pipe(createGzip({ level: 1 })))] : chunks;
-  return { media, stagedRows: rows, filled };
-};
-
-const encoderOf = (table: Table, skip: readonly string[]) => {
-  const columns = table.columns.filter(({ name }) => !skip.includes(name));
-  return {
-    name: table.name,
-    row(row: Row) {
-      const staged: Record<string, unknown> = {};
-      for (const column of columns) {
-        const value = row[column.name];
-        if (value !== null && value !== undefined) staged[column.name] = stagedValue(column, value);
+  let n = 0;
+  const addLine = (
+    head: Row,
+    tables: readonly RowsWriter[],
+    rowsOf: Readonly<Record<string, readonly Row[]>>,
+  ): void => {
+    writer.open(objectStart);
+    writeFields(writer, lineFields, { ...head, n });
+    for (const { name, begin, fields } of tables) {
+      const rows = rowsOf[name] ?? [];
+      if (rows.length === 0) continue;
+      filled.add(name);
+      writer.open(begin);
+      for (const row of rows) {
+        writer.open(objectStart);
+        writeFields(writer, fields, row);
+        writer.close(objectEnd);
       }
-      return staged;
-    },
+      writer.close(arrayEnd);
+    }
+    writer.close(lineEnd);
+    n += 1;
   };
+  for (const call of batch.calls) {
+    const flat = call.flatten();
+    addLine(headOf(call, flat, batch.keyOf(call.callId)), childTables, { ...flat, changes: call.changes });
+  }
+  for (const { callId: call_id, callKey: call_key, revision } of batch.tombstones)
+    addLine({ kind: 'tombstone', call_id, call_key, revision, sent_before: false }, [], {});
+  for (const table of logTables) {
+    const tables = [rowsWriterOf(table, [])];
+    for (const row of batch.logs[table.name as keyof LoadBatch['logs']] ?? [])
+      addLine({ kind: 'log' }, tables, { [table.name]: [row] });
+  }
+  const chunks = writer.end();
+  const media = compress ? [await buffer(Readable.from(chunks).pipe(createGzip({ level: 1 })))] : chunks;
+  return { media, stagedRows: n, filled };
 };
 
-const stagedValue = ({ type }: Column, value: unknown): unknown => {
-  if (type === 'words') {
-    const words = value as WordArrays;
-    const wordAt = (word: string | null, index: number) => {
-      return { value: word, start: words.start[index], length: words.length[index], score: words.score[index] };
-    };
-    return words.value.map(wordAt);
-  }
+// Fields of staging rows; those without a value are left out.
+
+type Write = (writer: JsonWriter, value: never) => void;
+type Field = { readonly name: string; readonly begin: Uint8Array; readonly write: Write };
+type RowsWriter = ReturnType<typeof rowsWriterOf>;
+
+const writeText: Write = (writer, value: string) => writer.text(value);
+const writeNumber: Write = (writer, value: number) => writer.number(value);
+
+const writes: Readonly<Record<ColumnType, Write>> = {
+  text: writeText,
+  json: writeText,
+  float: writeNumber,
+  int: writeNumber,
+  timestamp: writeNumber,
+  bool: (writer, value: boolean) => writer.json(value),
+  words: (writer, value: WordArrays) => writer.words(value),
   // An emulator stores decimals as text: equal numbers get one text.
-  return type === 'decimal' ? canonicalDecimal(String(value)) : value;
+  decimal: (writer, value: string) => writer.text(canonicalDecimal(value)),
 };
 
-/** `filled` gets the tables of which the call has rows. */
-type Encoders = { readonly tables: readonly ReturnType<typeof encoderOf>[]; readonly filled: Set<string> };
+const fieldOf = ({ name, type }: Pick<Column, 'name' | 'type'>): Field => {
+  return { name, begin: ascii(`"${name}":`), write: writes[type] };
+};
 
-const callLine = (n: number, call: CallLoad, key: string, { tables, filled }: Encoders): string => {
-  const { callId: call_id, callTimestamp: call_timestamp, revision, partitions } = call;
-  const flat = call.flatten();
-  const rowsOf: Readonly<Record<string, readonly Row[]>> = { ...flat, changes: call.changes };
-  const line: Record<string, unknown> = { n, kind: 'call', content_hash: contentHash(flat), call_id, call_key: key };
-  Object.assign(line, { call_timestamp, revision, sent_before: partitions.length > 0, moved: isMoved(call) });
-  for (const table of tables) {
-    const rows = rowsOf[table.name] ?? [];
-    if (rows.length === 0) continue;
-    filled.add(table.name);
-    line[table.name] = rows.map((row) => table.row(row));
+const lineFields = Object.entries({
+  ...({ n: 'int', kind: 'text', content_hash: 'text', call_id: 'text', call_key: 'text' } as const),
+  ...({ call_timestamp: 'timestamp', revision: 'int', sent_before: 'bool', moved: 'bool' } as const),
+}).map(([name, type]) => fieldOf({ name, type }));
+
+const rowsWriterOf = ({ name, columns }: Table, skip: readonly string[]) => ({
+  name,
+  begin: ascii(`"${name}":[`),
+  fields: columns.filter((column) => !skip.includes(column.name)).map(fieldOf),
+});
+
+const writeFields = (writer: JsonWriter, fields: readonly Field[], row: Row): void => {
+  for (const { name, begin, write } of fields) {
+    const value = row[name];
+    if (value === null || value === undefined) continue;
+    writer.open(begin);
+    write(writer, value as never);
   }
-  return JSON.stringify(line);
 };
 
-const tombstoneLine = (n: number, { callId, callKey, revision }: TombstoneLoad): string =>
-  `{"n":${n},"kind":"tombstone","call_id":${JSON.stringify(callId)},"call_key":${JSON.stringify(callKey)}` +
-  `,"revision":${revision},"sent_before":false}`;
+const headOf = (call: CallLoad, flat: FlatRows, call_key: string): Row => {
+  const { callId: call_id, callTimestamp: call_timestamp, revision, partitions } = call;
+  const head = { kind: 'call', content_hash: contentHash(flat), call_id, call_key, call_timestamp, revision };
+  return { ...head, sent_before: partitions.length > 0, moved: isMoved(call) };
+};
 
 // The staging table of one load job: created with an expiry before anything is loaded into it.
 

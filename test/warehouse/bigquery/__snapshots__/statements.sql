@@ -419,8 +419,7 @@ SELECT
   this_flatten,
   this_load,
   s.content_hash
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.calls) AS r;
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -433,8 +432,7 @@ SELECT
   r.score,
   r.word_count,
   r.words
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.utterances) AS r;
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -448,16 +446,14 @@ SELECT
   r.value_number,
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.tags) AS r;
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
   r.key,
   r.value
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.metadata) AS r;
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -467,8 +463,7 @@ SELECT
   CAST(r.value_number AS BIGNUMERIC),
   r.value_text,
   r.unparsable
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.udfs) AS r;
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -478,8 +473,7 @@ SELECT
   r.data,
   r.type,
   r.phone
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.contacts) AS r;
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -490,25 +484,23 @@ SELECT
   r.last_word,
   r.detector,
   r.detector_version
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.redactions) AS r;
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r;
 END IF;
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
   WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused) AND h.call_id IS NULL;
+WHERE h.call_id IS NULL;
 END IF;
 END IF;
 
@@ -648,8 +640,7 @@ SELECT
   this_flatten,
   this_load,
   s.content_hash
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.calls) AS r;
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -662,8 +653,7 @@ SELECT
   r.score,
   r.word_count,
   r.words
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.utterances) AS r;
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -677,16 +667,14 @@ SELECT
   r.value_number,
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.tags) AS r;
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
   r.key,
   r.value
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.metadata) AS r;
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -696,8 +684,7 @@ SELECT
   CAST(r.value_number AS BIGNUMERIC),
   r.value_text,
   r.unparsable
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.udfs) AS r;
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -707,8 +694,7 @@ SELECT
   r.data,
   r.type,
   r.phone
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.contacts) AS r;
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -719,8 +705,7 @@ SELECT
   r.last_word,
   r.detector,
   r.detector_version
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.redactions) AS r;
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
   SELECT s.call_id AS call_id, s.revision AS revision
@@ -736,20 +721,19 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r;
 END IF;
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
   WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused) AND h.call_id IS NULL;
+WHERE h.call_id IS NULL;
 END IF;
 END IF;
 
@@ -958,8 +942,7 @@ SELECT
   this_flatten,
   this_load,
   s.content_hash
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.calls) AS r;
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -972,8 +955,7 @@ SELECT
   r.score,
   r.word_count,
   r.words
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.utterances) AS r;
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -987,16 +969,14 @@ SELECT
   r.value_number,
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.tags) AS r;
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
   r.key,
   r.value
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.metadata) AS r;
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -1006,8 +986,7 @@ SELECT
   CAST(r.value_number AS BIGNUMERIC),
   r.value_text,
   r.unparsable
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.udfs) AS r;
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -1017,8 +996,7 @@ SELECT
   r.data,
   r.type,
   r.phone
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.contacts) AS r;
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -1029,8 +1007,7 @@ SELECT
   r.last_word,
   r.detector,
   r.detector_version
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.redactions) AS r;
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
   SELECT s.call_id AS call_id, s.revision AS revision
@@ -1046,20 +1023,19 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r;
 END IF;
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
   WHERE TRUE
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused) AND h.call_id IS NULL;
+WHERE h.call_id IS NULL;
 END IF;
 END IF;
 
@@ -1199,8 +1175,7 @@ SELECT
   this_flatten,
   this_load,
   s.content_hash
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.calls) AS r;
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -1213,8 +1188,7 @@ SELECT
   r.score,
   r.word_count,
   r.words
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.utterances) AS r;
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -1228,16 +1202,14 @@ SELECT
   r.value_number,
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.tags) AS r;
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
   r.key,
   r.value
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.metadata) AS r;
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -1247,8 +1219,7 @@ SELECT
   CAST(r.value_number AS BIGNUMERIC),
   r.value_text,
   r.unparsable
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.udfs) AS r;
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -1258,8 +1229,7 @@ SELECT
   r.data,
   r.type,
   r.phone
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.contacts) AS r;
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -1270,25 +1240,23 @@ SELECT
   r.last_word,
   r.detector,
   r.detector_version
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.redactions) AS r;
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused);
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r;
 END IF;
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
   WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
 ) AS h
 ON h.call_id = s.call_id AND h.field = r.field
   AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
-WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused) AND h.call_id IS NULL;
+WHERE h.call_id IS NULL;
 END IF;
 END IF;
 
