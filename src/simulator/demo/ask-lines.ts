@@ -20,8 +20,10 @@ interface Asked {
   readonly psql: string | undefined;
 }
 
-/** @param staysUp only then do psql and searches find a database that answers */
+/** @param staysUp only then do psql and searches find a database that answers, and queries find the local BigQuery */
 export const askLines = ({ warehouse, configFile, psql }: Asked, staysUp: boolean): readonly string[] => {
+  if (!staysUp && psql === undefined)
+    return ['The local BigQuery has ended. To ask it, start the demo without --exit.'];
   const lines = [
     'Ask in SQL. Tables are in schema calls (docs/reference/tables.md), marts in calls_marts (docs/reference/marts.md). Queries: docs/reference/cookbook.md',
     `npx callsync query --config ${configFile} 'SELECT * FROM calls_marts.agent_daily LIMIT 5'`,
