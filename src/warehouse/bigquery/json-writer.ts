@@ -51,7 +51,7 @@ export class JsonWriter {
 
   json(value: unknown): void {
     const text = JSON.stringify(value);
-    this.reserve(text.length * 3 + 1);
+    this.reserve(Buffer.byteLength(text) + 1);
     this.at += this.bytes.write(text, this.at, 'utf8');
     this.bytes[this.at++] = comma;
   }

@@ -200,12 +200,14 @@ const insertRows = ({ dataset, staging, layout }: ScriptInput, table: Table): st
   return `INSERT INTO \`${dataset}.${table.name}\` (${names.join(', ')})
 SELECT
   ${values.join(',\n  ')}
-FROM ${claimedCalls(staging)} AS s, UNNEST(s.${table.name}) AS r;`;
+FROM ${claimedCalls(staging, table.name)} AS s, UNNEST(s.${table.name}) AS r;`;
 };
 
 /** A relation: beside a condition, the emulator would unnest by a join. */
-const claimedCalls = (staging: string): string =>
-  `(SELECT * FROM \`${staging}\` WHERE kind = 'call' AND n NOT IN UNNEST(refused))`;
+const claimedCalls = (staging: string, rows: string): string => `(
+  SELECT call_id, call_timestamp, revision, content_hash, ${rows} FROM \`${staging}\`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+)`;
 
 /**
  * Rows of table changes. If all claimed calls are new, the script reads only the staging table. Otherwise it omits
@@ -218,7 +220,7 @@ const addChanges = ({ dataset, staging, layout, unknownPartitions }: ScriptInput
   const values = columns.map((column) => callValue(column, layout)).join(', ');
   const insert = `INSERT INTO ${target}
 SELECT ${values}
-FROM ${claimedCalls(staging)} AS s CROSS JOIN UNNEST(s.changes) AS r`;
+FROM ${claimedCalls(staging, 'changes')} AS s CROSS JOIN UNNEST(s.changes) AS r`;
   const missing = `LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM \`${dataset}.changes\` AS t
   WHERE ${unknownPartitions ? 'TRUE' : withinT}

@@ -419,7 +419,10 @@ SELECT
   this_flatten,
   this_load,
   s.content_hash
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.calls) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, calls FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.calls) AS r;
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -432,7 +435,10 @@ SELECT
   r.score,
   r.word_count,
   r.words
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.utterances) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, utterances FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.utterances) AS r;
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -446,14 +452,20 @@ SELECT
   r.value_number,
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.tags) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, tags FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.tags) AS r;
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
   r.key,
   r.value
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.metadata) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, metadata FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.metadata) AS r;
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -463,7 +475,10 @@ SELECT
   CAST(r.value_number AS BIGNUMERIC),
   r.value_text,
   r.unparsable
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.udfs) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, udfs FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.udfs) AS r;
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -473,7 +488,10 @@ SELECT
   r.data,
   r.type,
   r.phone
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.contacts) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, contacts FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.contacts) AS r;
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -484,16 +502,25 @@ SELECT
   r.last_word,
   r.detector,
   r.detector_version
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.redactions) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, redactions FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.redactions) AS r;
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, changes FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s CROSS JOIN UNNEST(s.changes) AS r;
 END IF;
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, changes FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
   WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
@@ -640,7 +667,10 @@ SELECT
   this_flatten,
   this_load,
   s.content_hash
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.calls) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, calls FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.calls) AS r;
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -653,7 +683,10 @@ SELECT
   r.score,
   r.word_count,
   r.words
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.utterances) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, utterances FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.utterances) AS r;
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -667,14 +700,20 @@ SELECT
   r.value_number,
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.tags) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, tags FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.tags) AS r;
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
   r.key,
   r.value
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.metadata) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, metadata FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.metadata) AS r;
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -684,7 +723,10 @@ SELECT
   CAST(r.value_number AS BIGNUMERIC),
   r.value_text,
   r.unparsable
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.udfs) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, udfs FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.udfs) AS r;
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -694,7 +736,10 @@ SELECT
   r.data,
   r.type,
   r.phone
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.contacts) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, contacts FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.contacts) AS r;
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -705,7 +750,10 @@ SELECT
   r.last_word,
   r.detector,
   r.detector_version
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.redactions) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, redactions FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.redactions) AS r;
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
   SELECT s.call_id AS call_id, s.revision AS revision
@@ -721,12 +769,18 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, changes FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s CROSS JOIN UNNEST(s.changes) AS r;
 END IF;
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, changes FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
   WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
@@ -942,7 +996,10 @@ SELECT
   this_flatten,
   this_load,
   s.content_hash
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.calls) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, calls FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.calls) AS r;
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -955,7 +1012,10 @@ SELECT
   r.score,
   r.word_count,
   r.words
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.utterances) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, utterances FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.utterances) AS r;
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -969,14 +1029,20 @@ SELECT
   r.value_number,
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.tags) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, tags FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.tags) AS r;
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
   r.key,
   r.value
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.metadata) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, metadata FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.metadata) AS r;
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -986,7 +1052,10 @@ SELECT
   CAST(r.value_number AS BIGNUMERIC),
   r.value_text,
   r.unparsable
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.udfs) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, udfs FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.udfs) AS r;
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -996,7 +1065,10 @@ SELECT
   r.data,
   r.type,
   r.phone
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.contacts) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, contacts FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.contacts) AS r;
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -1007,7 +1079,10 @@ SELECT
   r.last_word,
   r.detector,
   r.detector_version
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.redactions) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, redactions FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.redactions) AS r;
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
   SELECT s.call_id AS call_id, s.revision AS revision
@@ -1023,12 +1098,18 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, changes FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s CROSS JOIN UNNEST(s.changes) AS r;
 END IF;
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, changes FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
   WHERE TRUE
@@ -1175,7 +1256,10 @@ SELECT
   this_flatten,
   this_load,
   s.content_hash
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.calls) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, calls FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.calls) AS r;
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
 SELECT
   s.call_id,
@@ -1188,7 +1272,10 @@ SELECT
   r.score,
   r.word_count,
   r.words
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.utterances) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, utterances FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.utterances) AS r;
 INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
 SELECT
   s.call_id,
@@ -1202,14 +1289,20 @@ SELECT
   r.value_number,
   r.value_text,
   PARSE_JSON(r.value, wide_number_mode => 'round')
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.tags) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, tags FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.tags) AS r;
 INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
   r.key,
   r.value
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.metadata) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, metadata FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.metadata) AS r;
 INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
 SELECT
   s.call_id,
@@ -1219,7 +1312,10 @@ SELECT
   CAST(r.value_number AS BIGNUMERIC),
   r.value_text,
   r.unparsable
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.udfs) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, udfs FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.udfs) AS r;
 INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
 SELECT
   s.call_id,
@@ -1229,7 +1325,10 @@ SELECT
   r.data,
   r.type,
   r.phone
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.contacts) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, contacts FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.contacts) AS r;
 INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
 SELECT
   s.call_id,
@@ -1240,16 +1339,25 @@ SELECT
   r.last_word,
   r.detector,
   r.detector_version
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s, UNNEST(s.redactions) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, redactions FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s, UNNEST(s.redactions) AS r;
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r;
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, changes FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s CROSS JOIN UNNEST(s.changes) AS r;
 END IF;
 IF ARRAY_LENGTH(removed) > 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
-FROM (SELECT * FROM `acme-prod.calls_staging.callsync_staging_example_1` WHERE kind = 'call' AND n NOT IN UNNEST(refused)) AS s CROSS JOIN UNNEST(s.changes) AS r
+FROM (
+  SELECT call_id, call_timestamp, revision, content_hash, changes FROM `acme-prod.calls_staging.callsync_staging_example_1`
+  WHERE kind = 'call' AND n NOT IN UNNEST(refused)
+) AS s CROSS JOIN UNNEST(s.changes) AS r
 LEFT JOIN (
   SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
   WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
