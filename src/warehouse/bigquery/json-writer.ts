@@ -3,7 +3,7 @@ import type { WordArrays } from '../../../schemas/tables.ts';
 
 const chunkBytes = 1 << 20;
 const [quote, comma, point, zero, backslash] = [0x22, 0x2c, 0x2e, 0x30, 0x5c] as const;
-/** A longer text is faster in native code. */
+/** Up to this length a text is written by a loop: usual utterances are faster so. */
 const shortText = 400;
 /** Of a number that is written by a loop: as far as they fit 32 bits. */
 const mostThousandths = 1e9;
@@ -21,7 +21,7 @@ const wordFields = {
   length: ascii(',"length":'),
   score: ascii(',"score":'),
 };
-/** Bytes of a word besides its value. */
+/** The most that the names and numbers of a word take, and so more than any number. */
 const wordBytes = 128;
 
 /** Writes a comma after each value; `close` puts an end in its place. */

@@ -28,7 +28,7 @@ interface ScriptInput extends Part {
   /** `project.dataset.table`. */
   readonly staging: string;
   readonly stagedRows: number;
-  /** Tables of calls of which at least one row is staged; the others get no statement that inserts. */
+  /** Tables of which at least one row is staged; the others of calls get no statement that inserts. */
   readonly filled: ReadonlySet<string>;
   readonly layout: Layout;
 }
