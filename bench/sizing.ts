@@ -158,8 +158,8 @@ function render(sizes: ReadonlyMap<number, Sizes>, live: Awaited<ReturnType<type
   );
   return `# Sizing
 
-\`npm run bench -- sizing\` wrote this table: it loaded ${calls.toLocaleString('en-US')} calls of each length, and ran continuous sync with its schedules. The figures of
-BigQuery come from a model.
+\`npm run bench -- sizing\` wrote this table on Node ${process.versions.node.split('.')[0]}: it loaded ${calls.toLocaleString('en-US')} calls of each length, and ran continuous sync with its
+schedules.
 
 | calls a day | words a call | store, GB a year | PostgreSQL warehouse, GB a year | BigQuery, GB a year (model) | BigQuery bills, GB a day (model) | the same with edits (model) | Temporal actions a day | requests a day | worker's peak, MB |
 |---|---|---|---|---|---|---|---|---|---|
