@@ -106,7 +106,8 @@ const warehousesSql = `
                  (SELECT n.call_timestamp
                     FROM (SELECT call_id, call_timestamp FROM ledger WHERE call_timestamp <= now() AND NOT tombstone
                            ORDER BY call_timestamp DESC LIMIT ${lookedThrough}) AS n
-                    JOIN warehouse_calls c ON c.warehouse = w.name AND c.call_id = n.call_id AND c.applied_revision > 0
+                   CROSS JOIN LATERAL (SELECT FROM warehouse_calls c
+                                        WHERE c.warehouse = w.name AND c.call_id = n.call_id AND c.applied_revision > 0 LIMIT 1) AS c
                    ORDER BY n.call_timestamp DESC LIMIT 1) AS newest
             FROM warehouses w WHERE $1::text[] IS NULL OR w.name = ANY($1)) AS figures ORDER BY name`;
 

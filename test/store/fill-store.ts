@@ -13,6 +13,8 @@ export interface FilledStore {
   readonly warehouses: readonly [string, string];
   /** Of all calls, the newest share that is pending in the second; a sixth by default. */
   readonly pendingShare?: number;
+  /** Without statistics, as in the first minutes of a store. */
+  readonly isYoung?: boolean;
 }
 
 const callsPerStatement = 250_000;
@@ -28,7 +30,7 @@ export const callIdOf = (n: number): string => {
 
 export const fillStore = async (
   url: string,
-  { calls, warehouses: [whole, behind], pendingShare = 1 / 6 }: FilledStore,
+  { calls, warehouses: [whole, behind], pendingShare = 1 / 6, isYoung = false }: FilledStore,
 ): Promise<void> => {
   const client = await connect(url);
   await client.query('SET search_path TO callsync');
@@ -73,6 +75,6 @@ export const fillStore = async (
     INSERT INTO counters VALUES ('calls', ${calls}), ('pending:${behind}', ${Math.ceil(calls * pendingShare)}),
       ('deliveries:accepted', ${deliveries}), ('quarantine:open', 5000)`);
   for (const table of tables) await run(`ALTER TABLE ${table} ENABLE TRIGGER USER`);
-  await run('VACUUM ANALYZE');
+  if (!isYoung) await run('VACUUM ANALYZE');
   await client.end();
 };

@@ -1,5 +1,7 @@
+import { describe } from 'vitest';
 import { describeRestored } from './restored-cases.ts';
-import { describeScale } from './scale-cases.ts';
+import { describeScale, describeYoungStore } from './scale-cases.ts';
 
 describeScale({ calls: 20_000, maxBuffers: 5_000 });
+describe('young', () => describeYoungStore(20_000));
 describeRestored({ calls: 20_000 });

@@ -5,7 +5,7 @@ import type { Database, Queryable, Sql, Transaction } from '../../postgres/datab
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { readRows } from '../ledger/ledger.ts';
 import { withinBytes } from '../ledger/read-ledger.ts';
-import { concernedWarehouses } from './warehouses.ts';
+import { concernedWarehouses, rowOfCall } from './warehouses.ts';
 
 /** `rewrite` = number of the request to write the rows again, equal guards too. */
 type PendingCall = { readonly row: LedgerRow; readonly partitions: readonly (string | null)[]; rewrite: number | null };
@@ -222,8 +222,8 @@ export const planLoad = async (
     const ids = dated.map((entry) => entry.callId);
     await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${load.warehouse} AND call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
     await tx.query`UPDATE warehouse_calls w SET partitions = w.partitions || u.partition
-       FROM ${unnest(dated, { callId: 'text', partition: 'date' })}
-       WHERE w.warehouse = ${load.warehouse} AND w.call_id = u."callId" AND array_position(w.partitions, u.partition) IS NULL`;
+       FROM ${unnest(dated, { callId: 'text', partition: 'date' })} CROSS JOIN ${rowOfCall(load.warehouse, sql`u."callId"`)} locked
+       WHERE w.ctid = locked.ctid AND array_position(w.partitions, u.partition) IS NULL`;
   }
   return planned;
 };
@@ -255,21 +255,22 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
             i.received_at < (SELECT max(issued_at) FROM epochs)
               OR EXISTS (SELECT FROM loads p JOIN load_calls o ON o.load_id = p.load_id AND o.call_id = s.call_id
                           WHERE p.warehouse = ${load.warehouse} AND p.state = 'planned' AND p.load_id <> ${load.loadId}) AS "isDoubtful"
-       FROM load_calls s JOIN warehouse_calls w ON w.warehouse = ${load.warehouse} AND w.call_id = s.call_id
-       JOIN inbox i ON i.call_id = s.call_id AND i.revision > w.applied_revision AND i.revision <= s.revision
+       FROM load_calls s
+       CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} w
+       CROSS JOIN LATERAL (SELECT * FROM inbox WHERE call_id = s.call_id AND revision > w.applied_revision AND revision <= s.revision OFFSET 0) i
       WHERE s.load_id = ${load.loadId}`;
   const times = await timesOf(found);
   return await store.transaction(async (tx) => {
     await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${load.warehouse}
-          AND call_id IN (SELECT call_id FROM load_calls WHERE load_id = ${load.loadId}) ORDER BY call_id FOR UPDATE`;
+          AND call_id = ANY(ARRAY(SELECT call_id FROM load_calls WHERE load_id = ${load.loadId})) ORDER BY call_id FOR UPDATE`;
     await tx.query`UPDATE warehouse_calls w SET applied_epoch = ${load.epoch}, applied_revision = s.revision, 
               applied_flatten = ${load.flattenVersion}, applied_at = now(),
               pending = s.revision < l.revision OR ${load.epoch} < (SELECT max(epoch) FROM epochs)
                         OR ${load.flattenVersion} < coalesce((SELECT flatten_version FROM warehouses WHERE name = ${load.warehouse}), 0)
                         OR (w.rewrite IS NOT NULL AND w.rewrite IS DISTINCT FROM s.rewrite),
               rewrite = nullif(w.rewrite, s.rewrite)
-         FROM load_calls s JOIN ledger l USING (call_id)
-        WHERE s.load_id = ${load.loadId} AND w.warehouse = ${load.warehouse} AND w.call_id = s.call_id
+         FROM load_calls s JOIN ledger l USING (call_id) CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} locked
+        WHERE s.load_id = ${load.loadId} AND w.ctid = locked.ctid
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= (${load.epoch}, s.revision, ${load.flattenVersion})`;
     const known = await tx.query`
         UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = ${load.loadId}

@@ -1,7 +1,8 @@
 /** The row of a warehouse's table `sync_state`, read from the store. */
 import type { Row } from '../../../schemas/tables.ts';
-import { toMicros } from '../../postgres/database.ts';
+import { sql, toMicros } from '../../postgres/database.ts';
 import { countPending } from '../loads/loads.ts';
+import { rowOfCall } from '../loads/warehouses.ts';
 import type { Store } from '../store.ts';
 import { readProvenThrough } from '../windows/verdicts.ts';
 import { readToSql } from '../windows/windows.ts';
@@ -17,8 +18,8 @@ export const readStateRow = async (store: Store, warehouse: string): Promise<Row
             (SELECT ${toMicros('l.call_timestamp')}
                FROM (SELECT call_id, call_timestamp, tombstone FROM ledger WHERE call_timestamp IS NOT NULL
                       ORDER BY call_timestamp DESC LIMIT ${newestCalls}) l
-               JOIN warehouse_calls w USING (call_id)
-              WHERE w.warehouse = ${warehouse} AND w.applied_revision > 0 AND NOT l.tombstone
+              CROSS JOIN ${rowOfCall(warehouse, sql`l.call_id`)} w
+              WHERE w.applied_revision > 0 AND NOT l.tombstone
               ORDER BY l.call_timestamp DESC LIMIT 1) AS newest_call,
             (SELECT ${toMicros('max(committed_at)')} FROM loads WHERE warehouse = ${warehouse} AND state = 'committed') AS last_load_at,
             coalesce((SELECT max(epoch) FROM epochs), 0) AS ledger_epoch, ${toMicros('now()')} AS heartbeat_at`;

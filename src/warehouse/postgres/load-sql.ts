@@ -52,7 +52,7 @@ SELECT u.call_id, ${toTimestamp('u.call_timestamp')}, u.field, u.revision, u.sou
   FROM unnest($1::text[], $2::float8[], $3::text[], $4::int[], $5::text[], $6::float8[], $7::float8[], $8::text[])
        AS u(call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
  WHERE u.field <> '${allFields}'
-    OR NOT EXISTS (SELECT FROM ${changes} c WHERE c.call_id = u.call_id AND c.field = '${allFields}')
+    OR u.call_id NOT IN (SELECT c.call_id FROM ${changes} c WHERE c.call_id = ANY($1) AND c.field = '${allFields}')
 ON CONFLICT DO NOTHING`,
     deleteChanges: `DELETE FROM ${changes} WHERE call_id = ANY($1)`,
     tombstone: `INSERT INTO ${qualified(layout, 'tombstones')} AS t (call_key, ledger_epoch, revision, load_id)

@@ -51,6 +51,9 @@ test('loads into young tables keep to their indexes, and nobody keeps statistics
   await warehouse.close();
   const counted = `SELECT seq_scan::int AS all, n_tup_ins::int > 0 AS filled FROM pg_stat_user_tables WHERE relname = 'utterances'`;
   await expect.poll(async () => (await admin.query(counted)).rows).toEqual([{ all: 1, filled: true }]);
+  // The changes of new calls: none of them is there, and those of other calls are none of a load's business.
+  const changes = `SELECT n_tup_ins::int AS added, coalesce(idx_tup_fetch, 0)::int AS read FROM pg_stat_user_tables WHERE relname = 'changes'`;
+  expect((await admin.query(changes)).rows).toEqual([{ added: 400, read: 0 }]);
   const { rows } = await admin.query(
     `SELECT attname FROM pg_attribute WHERE attrelid = 'calls.utterances'::regclass AND attstattarget = 0 ORDER BY attnum`,
   );
