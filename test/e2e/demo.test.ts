@@ -40,7 +40,7 @@ test('ends with the truth intact and every settled day proven', async () => {
   expect(result.proof.calls).toBeGreaterThan(100);
   expect(result.rows.words).toBeGreaterThan(1_000);
   expect(Object.keys(result.seconds)).toEqual(expect.arrayContaining(['start', 'backfill', 'live', 'check', 'total']));
-  expect(first.stderr()).not.toMatch(/\n\s+at /);
+  expect(first.stderr()).not.toMatch(/\n\s+at |continues the earlier/);
 });
 
 const patience = { timeout: 120_000, interval: 200 };
@@ -69,6 +69,7 @@ describe('a second start finds its data again, heals the rows that --break alter
     // Standard output has the result alone, once it ends.
     expect(second.stdout()).toBe('');
     const said = second.stderr();
+    expect(said).toContain(`continues the earlier one in ${join(folder, 'demo')}.`);
     expect(said).toMatch(/over \d+ calls: lost 0, duplicated 0, stale 0, mismatched 0/);
     const [, address = '', file = ''] = /Status page: (\S+) .*password in (\S+)\)/.exec(said) ?? [];
     expect(address).not.toMatch(/:9464/);

@@ -49,10 +49,11 @@ const pollMs = 250;
 
 /** The simulated calls keep their identity and time from run to run, so that a second start finds its data again. */
 const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
-  await makeDataDir(dir);
   const file = join(dir, 'demo.json');
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as { to: string };
+    const setting = JSON.parse(await readFile(file, 'utf8')) as { to: string };
+    say(`This demo continues the earlier one in ${dir}. For a new one, delete that folder.`);
+    return setting;
   } catch {
     const setting = { to: new Date(Math.floor(Date.now() / 60_000) * 60_000).toISOString() };
     await writeFile(file, JSON.stringify(setting));
@@ -109,8 +110,9 @@ export const runDemo = async (options: DemoOptions) => {
   };
 
   if (options.break === true) requirePostgresDemo(options, dir);
-  const { to } = await readOrMakeSetting(dir);
+  await makeDataDir(dir);
   const lock = await lockFolder(dir);
+  const { to } = await readOrMakeSetting(dir);
   say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
   const startedAt = new Date();
   const passwordFile = join(dir, 'status-page.password');
