@@ -13,8 +13,8 @@ export interface FilledStore {
   readonly warehouses: readonly [string, string];
   /** Of all calls, the newest share that is pending in the second; a sixth by default. */
   readonly pendingShare?: number;
-  /** Without statistics, as in the first minutes of a store. */
-  readonly isYoung?: boolean;
+  /** Without statistics, as in its first minutes: the whole store, or the rows of the second warehouse. */
+  readonly young?: 'store' | 'warehouse' | undefined;
 }
 
 const callsPerStatement = 250_000;
@@ -30,7 +30,7 @@ export const callIdOf = (n: number): string => {
 
 export const fillStore = async (
   url: string,
-  { calls, warehouses: [whole, behind], pendingShare = 1 / 6, isYoung = false }: FilledStore,
+  { calls, warehouses: [whole, behind], pendingShare = 1 / 6, young }: FilledStore,
 ): Promise<void> => {
   const client = await connect(url);
   await client.query('SET search_path TO callsync');
@@ -49,12 +49,14 @@ export const fillStore = async (
     await run(`INSERT INTO ledger (call_id, revision, fields, call_timestamp, processed_at, first_seen_at, last_seen_at, changed_at, poll_at)
       SELECT ${idOf('n')}, 1, '${JSON.stringify(fields)}', t, t, t, t, t, t FROM ${series}, LATERAL (SELECT ${at('n', calls)} AS t) AS times`);
     await run(`INSERT INTO ledger_documents SELECT ${idOf('n')}, 1, $1 FROM ${series}`, [body]);
-    for (const [name, share] of Object.entries({ [whole]: 0, [behind]: pendingShare }))
+    for (const [name, share] of Object.entries({ [whole]: 0, [behind]: pendingShare })) {
+      if (young === 'warehouse' && name === behind) await run('VACUUM ANALYZE warehouse_calls');
       await run(`INSERT INTO warehouse_calls (warehouse, call_id, pending, applied_epoch, applied_revision, applied_flatten,
                                    partitions, queue_position, applied_at)
         SELECT '${name}', ${idOf('n')}, p, d, d, d * ${flattenVersion}, CASE WHEN p THEN '{}' ELSE ARRAY[t::date] END, queue_position(2, t), t
           FROM ${series}, LATERAL (SELECT ${at('n', calls)} AS t, n < ${calls * share} AS p) AS each,
                LATERAL (SELECT CASE WHEN p THEN 0 ELSE 1 END AS d) AS done ORDER BY 2`);
+    }
   }
   const deliveries = Math.ceil(calls / 3);
   await run(`
@@ -75,6 +77,6 @@ export const fillStore = async (
     INSERT INTO counters VALUES ('calls', ${calls}), ('pending:${behind}', ${Math.ceil(calls * pendingShare)}),
       ('deliveries:accepted', ${deliveries}), ('quarantine:open', 5000)`);
   for (const table of tables) await run(`ALTER TABLE ${table} ENABLE TRIGGER USER`);
-  if (!isYoung) await run('VACUUM ANALYZE');
+  if (young === undefined) await run('VACUUM ANALYZE');
   await client.end();
 };

@@ -5,7 +5,7 @@ import type { Database, Queryable, Sql, Transaction } from '../../postgres/datab
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { readRows } from '../ledger/ledger.ts';
 import { withinBytes } from '../ledger/read-ledger.ts';
-import { concernedWarehouses, rowOfCall } from './warehouses.ts';
+import { concernedWarehouses, lockedRows, rowOfCall } from './warehouses.ts';
 
 /** `rewrite` = number of the request to write the rows again, equal guards too. */
 type PendingCall = { readonly row: LedgerRow; readonly partitions: readonly (string | null)[]; rewrite: number | null };
@@ -70,6 +70,8 @@ export const readPending = async (
   rules: PendingRules,
   cursor?: QueueCursor,
 ): Promise<PendingBatch> => {
+  // The server may take the queue for short, as `rowOfCall` says, and would then read and sort all of it for each batch.
+  await tx.query`SELECT set_config(name, 'off', true) FROM unnest(ARRAY['enable_seqscan', 'enable_bitmapscan']) AS name`;
   const chosen = await choosePending(tx, warehouse, rules, cursor);
   if (cursor !== undefined && chosen.fresh.length + chosen.next.length === 0) return readPending(tx, warehouse, rules);
   const all = [...chosen.fresh, ...chosen.next, ...chosen.oldest].map(({ id }) => id);
@@ -175,8 +177,7 @@ const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules
  */
 const readCalls = async (tx: Transaction, warehouse: string, ids: readonly string[]): Promise<PendingCall[]> => {
   const queued = await tx.query<Omit<PendingCall, 'row'> & { id: string }>`
-      SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM warehouse_calls
-      WHERE warehouse = ${warehouse} AND call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
+      SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM ${lockedRows(warehouse, sql`${ids}::text[]`)}`;
   const rows = await readRows(tx, ids);
   return queued.flatMap(({ id, ...call }) => {
     const row = rows.get(id);
@@ -201,8 +202,6 @@ interface LoadEntry {
   readonly rewrite?: number | null;
 }
 
-/** Writers of several calls of a warehouse lock them in key order first, to avoid deadlocks. */
-
 /** Writes a load of the current epoch and its list before anything is submitted; the id is new. */
 export const planLoad = async (
   tx: Transaction,
@@ -220,7 +219,7 @@ export const planLoad = async (
   const dated = entries.filter((entry) => entry.partition !== undefined);
   if (dated.length > 0) {
     const ids = dated.map((entry) => entry.callId);
-    await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${load.warehouse} AND call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
+    await tx.query`SELECT 1 FROM ${lockedRows(load.warehouse, sql`${ids}::text[]`)}`;
     await tx.query`UPDATE warehouse_calls w SET partitions = w.partitions || u.partition
        FROM ${unnest(dated, { callId: 'text', partition: 'date' })} CROSS JOIN ${rowOfCall(load.warehouse, sql`u."callId"`)} locked
        WHERE w.ctid = locked.ctid AND array_position(w.partitions, u.partition) IS NULL`;
@@ -261,8 +260,8 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
       WHERE s.load_id = ${load.loadId}`;
   const times = await timesOf(found);
   return await store.transaction(async (tx) => {
-    await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${load.warehouse}
-          AND call_id = ANY(ARRAY(SELECT call_id FROM load_calls WHERE load_id = ${load.loadId})) ORDER BY call_id FOR UPDATE`;
+    const calls = sql`ARRAY(SELECT call_id FROM load_calls WHERE load_id = ${load.loadId})`;
+    await tx.query`SELECT 1 FROM ${lockedRows(load.warehouse, calls)}`;
     await tx.query`UPDATE warehouse_calls w SET applied_epoch = ${load.epoch}, applied_revision = s.revision, 
               applied_flatten = ${load.flattenVersion}, applied_at = now(),
               pending = s.revision < l.revision OR ${load.epoch} < (SELECT max(epoch) FROM epochs)

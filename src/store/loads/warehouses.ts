@@ -13,11 +13,20 @@ const present = sql`configured_at > now() - interval '7 days'`;
 export const concernedWarehouses = sql`SELECT name AS warehouse FROM warehouses WHERE ${present}`;
 
 /**
- * SQL: the row of a call in `warehouse_calls`, for a join. Without statistics, the server takes the rows of a warehouse for
- * 1 in 200. Without LIMIT it would then read them all for each batch.
+ * SQL: the row of a call in `warehouse_calls`, for a join. A server without statistics of a new table or warehouse takes
+ * its rows for few, and reads them all for each batch. A LIMIT or a lock prevents that.
  */
 export const rowOfCall = (warehouse: string, callId: Sql): Sql =>
   sql`LATERAL (SELECT ctid, * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ${callId} LIMIT 1)`;
+
+/**
+ * SQL: the rows of calls in `warehouse_calls`, locked in key order. Writers of several calls lock them first, to avoid
+ * deadlocks; only then may they write to them by ctid.
+ * @param calls an array of ids.
+ */
+export const lockedRows = (warehouse: string, calls: Sql): Sql =>
+  sql`(SELECT id FROM unnest(${calls}) AS id ORDER BY id COLLATE "C") AS named
+      CROSS JOIN LATERAL (SELECT * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = named.id FOR UPDATE) AS locked`;
 
 /**
  * Registers a warehouse for workers of a flatten version. If it is new, comes back, or has rows of an older version, a
@@ -125,7 +134,7 @@ type Walk = { readonly since: Date | null; readonly rewrite: number | null };
 
 /** Waits for the end of running completions, because they may know only an older epoch. */
 const markLacking = async (tx: Transaction, warehouse: string, ids: readonly string[], walk: Walk) => {
-  await tx.query`SELECT 1 FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`;
+  await tx.query`SELECT 1 FROM ${lockedRows(warehouse, sql`${ids}::text[]`)}`;
   const marked = await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
      SELECT ${warehouse}, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 2 END, l.call_timestamp), ${walk.rewrite}
        FROM ledger l LEFT JOIN ${rowOfCall(warehouse, sql`l.call_id`)} o ON true
