@@ -22,10 +22,10 @@ export const rowOfCall = (warehouse: string, callId: Sql): Sql =>
 /**
  * SQL: the rows of calls in `warehouse_calls`, locked in key order. Writers of several calls lock them first, to avoid
  * deadlocks; only then may they write to them by ctid.
- * @param calls an array of ids.
+ * @param calls an array of ids. The queue may name a call twice that moves in it meanwhile; its row comes once.
  */
 export const lockedRows = (warehouse: string, calls: Sql): Sql =>
-  sql`(SELECT id FROM unnest(${calls}) AS id ORDER BY id COLLATE "C") AS named
+  sql`(SELECT DISTINCT id COLLATE "C" AS id FROM unnest(${calls}) AS given (id) ORDER BY id) AS named
       CROSS JOIN LATERAL (SELECT * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = named.id FOR UPDATE) AS locked`;
 
 /**

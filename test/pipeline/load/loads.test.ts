@@ -14,7 +14,7 @@ import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
 import { observationOf, register, untilBlocked, usePipeline } from '../../support/pipeline.ts';
-import { column } from '../../support/rows.ts';
+import { column, queryBy } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 
 const pipeline = usePipeline();
@@ -206,6 +206,28 @@ test('a crash: two planners of one call know each other’s dates, so that it ca
     await untilBlocked(store, second);
   });
   expect(await second).toEqual(['2023-12-04']);
+});
+
+test('a call that moves to the end of the queue while the queue is read is planned once', async () => {
+  const { store } = pipeline;
+  await register(store, 'paced');
+  await pipeline.fold(Array.from({ length: 40 }, (_, n) => observation(`c${n}`, n)));
+  await store.transaction(async (tx) => {
+    let reads = 0;
+    const query = queryBy(async (sql, values) => {
+      const rows = await tx.query(sql, values);
+      if (sql.includes('queue_position AS position') && reads++ === 0)
+        await pipeline.query(
+          `UPDATE warehouse_calls SET queue_position = 2999999999999 WHERE warehouse = 'paced' AND call_id = '${(rows[0] as { id: string }).id}'`,
+        );
+      return rows;
+    });
+    const rules = { limit: 16, graceSeconds: 0, flattenVersion };
+    const { calls } = await loads.readPending({ ...tx, query }, 'paced', rules);
+    const ids = calls.map(({ row }) => row.callId);
+    expect(reads).toBeGreaterThan(1);
+    expect(ids).toEqual([...new Set(ids)].sort());
+  });
 });
 
 test('what loads leave to others: rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
