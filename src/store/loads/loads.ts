@@ -177,7 +177,7 @@ const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules
  */
 const readCalls = async (tx: Transaction, warehouse: string, ids: readonly string[]): Promise<PendingCall[]> => {
   const queued = await tx.query<Omit<PendingCall, 'row'> & { id: string }>`
-      SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM ${lockedRows(warehouse, sql`${ids}::text[]`)}`;
+      SELECT call_id AS id, partitions::text[] AS partitions, rewrite FROM ${lockedRows(warehouse, ids)}`;
   const rows = await readRows(tx, ids);
   return queued.flatMap(({ id, ...call }) => {
     const row = rows.get(id);
@@ -219,7 +219,7 @@ export const planLoad = async (
   const dated = entries.filter((entry) => entry.partition !== undefined);
   if (dated.length > 0) {
     const ids = dated.map((entry) => entry.callId);
-    await tx.query`SELECT 1 FROM ${lockedRows(load.warehouse, sql`${ids}::text[]`)}`;
+    await tx.query`SELECT 1 FROM ${lockedRows(load.warehouse, ids)}`;
     await tx.query`UPDATE warehouse_calls w SET partitions = w.partitions || u.partition
        FROM ${unnest(dated, { callId: 'text', partition: 'date' })} CROSS JOIN ${rowOfCall(load.warehouse, sql`u."callId"`)} locked
        WHERE w.ctid = locked.ctid AND array_position(w.partitions, u.partition) IS NULL`;

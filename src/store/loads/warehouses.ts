@@ -22,10 +22,10 @@ export const rowOfCall = (warehouse: string, callId: Sql): Sql =>
 /**
  * SQL: the rows of calls in `warehouse_calls`, locked in key order. Writers of several calls lock them first, to avoid
  * deadlocks; only then may they write to them by ctid.
- * @param calls an array of ids. The queue may name a call twice that moves in it meanwhile; its row comes once.
+ * @param calls their ids, or SQL for an array of them. The queue may name a call twice that moves in it meanwhile; its row comes once.
  */
-export const lockedRows = (warehouse: string, calls: Sql): Sql =>
-  sql`(SELECT DISTINCT id COLLATE "C" AS id FROM unnest(${calls}) AS given (id) ORDER BY id) AS named
+export const lockedRows = (warehouse: string, calls: readonly string[] | Sql): Sql =>
+  sql`(SELECT DISTINCT id COLLATE "C" AS id FROM unnest(${calls}::text[]) AS given (id) ORDER BY id) AS named
       CROSS JOIN LATERAL (SELECT * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = named.id FOR UPDATE) AS locked`;
 
 /**
@@ -134,7 +134,7 @@ type Walk = { readonly since: Date | null; readonly rewrite: number | null };
 
 /** Waits for the end of running completions, because they may know only an older epoch. */
 const markLacking = async (tx: Transaction, warehouse: string, ids: readonly string[], walk: Walk) => {
-  await tx.query`SELECT 1 FROM ${lockedRows(warehouse, sql`${ids}::text[]`)}`;
+  await tx.query`SELECT 1 FROM ${lockedRows(warehouse, ids)}`;
   const marked = await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
      SELECT ${warehouse}, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 2 END, l.call_timestamp), ${walk.rewrite}
        FROM ledger l LEFT JOIN ${rowOfCall(warehouse, sql`l.call_id`)} o ON true
