@@ -66,6 +66,20 @@ test('the local PostgreSQL keeps the password out of argv and away from other us
   await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
 });
 
+test('the local PostgreSQL opens a new file of its log without filling it first', async () => {
+  const { adminUrl } = await start();
+  await query(adminUrl, "SELECT pg_stat_reset_shared('io')");
+  for (const table of ['first', 'second'])
+    await query(adminUrl, `CREATE TABLE ${table} (n int); SELECT pg_switch_wal()`);
+  // The next to write opens one.
+  await query(adminUrl, 'CREATE TABLE third (n int)');
+  const opened =
+    "SELECT sum(writes)::int AS files, sum(write_bytes)::int AS bytes FROM pg_stat_io WHERE context = 'init'";
+  const [{ files, bytes }] = (await query(adminUrl, opened)) as [{ files: number; bytes: number }];
+  expect(files).toBeGreaterThan(0);
+  expect(bytes).toBe(files);
+});
+
 test('the local PostgreSQL takes another port where one that nobody asked for is taken before it listens', async () => {
   const account = await resolvePostgresAccount();
   const installed = await locatePostgresBinaries(account, () => undefined);
