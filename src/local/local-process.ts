@@ -1,5 +1,6 @@
 /** Starts, keeps and stops server processes on loopback: PostgreSQL, Temporal's development server, the BigQuery emulator. */
 import { type SpawnOptions, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -129,8 +130,18 @@ export const sendSignal = (pid: number, signal: NodeJS.Signals | 0): boolean => 
   }
 };
 
-/** The wanted port on loopback if it is free, otherwise any free one. */
-export const findFreePort = async (wanted = 0): Promise<number> => (await tryPort(wanted)) || (await tryPort(0));
+/** Linux gives ports from here on to programs that ask for any port. Other systems begin higher. */
+const firstEphemeral = 32_768;
+
+/**
+ * The wanted port on loopback if it is free, otherwise one below `firstEphemeral`. No other program gets that one by chance
+ * before its server takes it.
+ */
+export const findFreePort = async (wanted?: number): Promise<number> => {
+  for (let port = wanted, tries = 20; tries > 0; port = randomInt(10_000, firstEphemeral), tries -= 1)
+    if (port && (await tryPort(port))) return port;
+  return await tryPort(0);
+};
 
 const tryPort = (port: number): Promise<number> =>
   new Promise((done) => {

@@ -2,7 +2,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { program } from '../support/program.ts';
+import { program, startProgram } from '../support/program.ts';
 
 const run = promisify(execFile);
 
@@ -18,3 +18,8 @@ test('output waits for a reader that is slower than the command', async () => {
 });
 
 test('a reader that goes away is no fault', async () => expect(await pipeTo('true')).toBe('ended with 0\n'));
+
+test('a program that fails before its first result is heard', async () =>
+  await expect(startProgram(['up', '--config', '/no/such.yaml', '--json']).first()).rejects.toThrow(
+    /up failed: .*CONFIG/,
+  ));

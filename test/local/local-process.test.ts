@@ -4,9 +4,10 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { isAlive, keepServer, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
+import { findFreePort, isAlive, keepServer, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
+import { listen } from '../support/listen.ts';
 import { until } from '../support/until.ts';
 
 const folder = useFolder('process');
@@ -27,6 +28,16 @@ test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secret
   for (const part of ['EXTRA=given', 'PATH=']) expect(environment).toContain(part);
   expect(environment).not.toContain('hunter2');
   expect(isAlive(outcome.pid)).toBe(false);
+});
+
+test('a free port is none that Linux gives to others', async () => {
+  const first = 32_768;
+  for (const _ of Array(20)) expect(await findFreePort()).toBeLessThan(first);
+  const server = await listen(() => undefined);
+  onTestFinished(server.close);
+  const other = await findFreePort(Number(new URL(server.url).port));
+  expect(other).toBeLessThan(first);
+  expect(await findFreePort(other)).toBe(other);
 });
 
 const children: ChildProcess[] = [];

@@ -23,7 +23,11 @@ export const startProgram = (
       texts[name] += text;
     });
   const ended = once(child, 'close').then(([code]) => code as number | null);
-  const line = once(createInterface({ input: child.stdout }), 'line').then(([text]) => JSON.parse(text) as unknown);
+  const line = once(createInterface({ input: child.stdout }), 'line').then(([text]) => {
+    const said = JSON.parse(text) as { error?: unknown };
+    if (said.error !== undefined) throw new Error(`${args[0]} failed: ${text}`);
+    return said as unknown;
+  });
   line.catch(() => undefined);
   const early = ended.then((code) => {
     throw new Error(`${args[0]} ended with ${code}: ${texts.stderr}`);
@@ -35,7 +39,7 @@ export const startProgram = (
     ended,
     stdout: () => texts.stdout,
     stderr: () => texts.stderr,
-    /** The first line of its results, read as JSON. @throws when it ends before */
+    /** The first line of its results, read as JSON. @throws when it is an error, or when it ends before */
     first: () => Promise.race([line, early]),
   };
 };
