@@ -134,12 +134,12 @@ export const sendSignal = (pid: number, signal: NodeJS.Signals | 0): boolean => 
 const firstEphemeral = 32_768;
 
 /**
- * The wanted port on loopback if it is free, otherwise one below `firstEphemeral`. No other program gets that one by chance
- * before its server takes it.
+ * The wanted port on loopback if it is free, otherwise a random one below `firstEphemeral`. The system gives no such port to
+ * another program before the server of the caller takes it. If 20 of them are taken, any free port.
  */
-export const findFreePort = async (wanted?: number): Promise<number> => {
-  for (let port = wanted, tries = 20; tries > 0; port = randomInt(10_000, firstEphemeral), tries -= 1)
-    if (port && (await tryPort(port))) return port;
+export const findFreePort = async (wanted = 0): Promise<number> => {
+  const drawn = Array.from({ length: 20 }, () => randomInt(10_000, firstEphemeral));
+  for (const port of [wanted, ...drawn]) if (port > 0 && (await tryPort(port))) return port;
   return await tryPort(0);
 };
 
