@@ -65,6 +65,9 @@ export const fillStore = async (
              CASE WHEN t > now() - interval '7 days' THEN '\\x7b7d'::bytea END, sha256(n::text::bytea), 'accepted', ${idOf('n')}, t
         FROM generate_series(0, ${deliveries - 1}) AS n, LATERAL (SELECT now() - interval '399 days' * (n::float8 / ${deliveries}) AS t) AS times;
     INSERT INTO unloaded_deliveries SELECT '${behind}', false, seq FROM inbox WHERE seq % 20 = 0;
+    INSERT INTO visible_deliveries SELECT '${whole}', seq, received_at FROM inbox;
+    ${young === 'warehouse' ? 'ANALYZE visible_deliveries' : ''};
+    INSERT INTO visible_deliveries SELECT '${behind}', seq, received_at FROM inbox WHERE seq % 20 > 0;
     INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, created_at, committed_at, alive_at)
       SELECT name || n, name, 1, 1, 'pending', 10, 'committed', t, t, t
         FROM unnest(ARRAY['${whole}', '${behind}']) AS name, generate_series(1, 20000) AS n, LATERAL (SELECT now() - interval '2 minutes' * n AS t) AS times;

@@ -170,12 +170,13 @@ export const forgetAnswered = (db: Queryable): Promise<unknown> =>
 
 /**
  * Rows of the warehouse table `deliveries` that a warehouse does not have yet. Rejected ones come
- * last: they ride along with others, and no load is made for them.
+ * last: they ride along with others, and no load is made for them. The server looks up each row, as with `rowOfCall`.
  */
 export const unloadedDeliveries = async (db: Queryable, warehouse: string, limit: number): Promise<Row[]> =>
   await db.query`SELECT ${raw(deliveryColumns.map(deliveryValue).join(', '))}
-       FROM (SELECT seq, rejected FROM unloaded_deliveries WHERE warehouse = ${warehouse} ORDER BY rejected, seq LIMIT ${limit}) u
-       JOIN inbox USING (seq) LEFT JOIN (SELECT seq, visible_at FROM visible_deliveries WHERE warehouse = ${warehouse}) v USING (seq)
+       FROM (SELECT seq AS place, rejected FROM unloaded_deliveries WHERE warehouse = ${warehouse} ORDER BY rejected, seq LIMIT ${limit}) u
+      CROSS JOIN LATERAL (SELECT * FROM inbox WHERE seq = place LIMIT 1) i
+       LEFT JOIN LATERAL (SELECT visible_at FROM visible_deliveries WHERE warehouse = ${warehouse} AND seq = place LIMIT 1) v ON true
       ORDER BY rejected, seq`;
 
 const deliveryColumns = tableOf('deliveries').columns.map(({ name }) => name);
