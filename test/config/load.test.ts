@@ -143,6 +143,7 @@ test('errors say where a configuration is looked for', async () => {
   expect(await failure(undefined)).toMatchObject({ code: 'CONFIG_MISSING', hint: expect.stringContaining('--config') });
   const named = await failure(undefined, { CALLSYNC_CONFIG: 'other.yaml' });
   expect(named.message).toBe(`The configuration file ${join(cwd, 'other.yaml')} does not exist.`);
+  expect(named.hint).toContain('callsync init');
 });
 
 test('errors speak of settings that a command made', () => {

@@ -26,7 +26,7 @@ const expectRefusal = async (code: number, said: RegExp, ...args: readonly strin
 };
 
 test('--break without an earlier demo is refused, and names the command that makes one', () =>
-  expectRefusal(2, /^callsync: USAGE_DEMO: There is no demo [\s\S]*callsync demo --exit/, '--break'));
+  expectRefusal(2, /^callsync: USAGE_DEMO: There is no demo [\s\S]*callsync demo --exit --data-dir/, '--break'));
 
 test('ends with the truth intact and every settled day proven', async () => {
   const first = startProgram(['demo', '--exit', '--json', '--calls', calls, '--data-dir', folder]);

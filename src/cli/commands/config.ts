@@ -16,7 +16,7 @@ const checkCredentials = ({ source, webhook }: ReceiverConfig): void => {
   if (webhook.enabled && webhook.secrets.length === 0 && !webhook.allow_unsigned) missing.push('webhook.secrets');
   if (missing.length === 0) return;
   throw terminal('CONFIG_CREDENTIALS', `Credentials are missing: ${missing.join(', ')}.`, {
-    hint: 'Get them from your account manager, and name their files in the configuration (client_secret_file).',
+    hint: 'Get them from your account manager, and name their files in the configuration, as callsync config example shows.',
   });
 };
 

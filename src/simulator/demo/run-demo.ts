@@ -257,7 +257,9 @@ const requirePostgresDemo = ({ warehouse }: DemoOptions, dir: string): void => {
   if (warehouse !== 'postgres')
     throw terminal('USAGE_DEMO', '--break works only with --warehouse postgres.', { hint: 'callsync demo --break' });
   if (!existsSync(join(dir, 'postgres')))
-    throw terminal('USAGE_DEMO', `There is no demo in the folder ${dir}.`, { hint: 'callsync demo --exit' });
+    throw terminal('USAGE_DEMO', `There is no demo in the folder ${dir}.`, {
+      hint: `callsync demo --exit --data-dir ${dir}`,
+    });
 };
 
 /** The UTC days to which the service adds no call any more. */
