@@ -30,6 +30,11 @@ interface SyncDeps extends ReadDeps {
 const lookBack = 3_600_000_000;
 const triesPerRun = 10;
 /**
+ * Two readings overlap by so much. The known offset of the service's clock moves by up to a second. Without the
+ * overlap, a move would leave a sliver between any two readings of the last hour, and the next run would read them all.
+ */
+const readingsOverlap = 5_000_000;
+/**
  * Seconds. A run lasts about two intervals within these limits; then the rest is planned again with newly due ranges.
  */
 const [shortestRun, longestRun] = [5, 120];
@@ -49,7 +54,8 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   const open = await stored.uncoveredRanges(store, older, { overlap: lookback + settle, now: present });
   // The time that has just settled belongs to the newest range, so it costs no further request.
   const last = open.at(-1);
-  const joined = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
+  const [joined] = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
+  const readFrom = Math.max(startedFrom, (joined?.from ?? topFrom) - readingsOverlap);
   // An axis that the configuration no longer has cannot be read.
   const otherAxes = source.list.list.cursor_fields.map(({ name }) => name).filter((name) => name !== axis);
   const found = (await stored.listProblems(store)).filter((one) => one.axis === axis || otherAxes.includes(one.axis));
@@ -61,7 +67,7 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   return {
     axis,
     /** Read first, whether it was read before or not: the lookback, up to the service's now. Newest first. */
-    top: newestFirst(subtract([...joined, { from: topFrom, to: present }], problems)),
+    top: newestFirst(subtract([{ from: readFrom, to: present }], problems)),
     /** Microseconds; windows that end later are read, but do not count as read. */
     settledTo,
     /** Unread ranges, ranges that were read too soon, and failed ones; in the order of `direction`. */

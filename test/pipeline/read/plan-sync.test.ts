@@ -19,6 +19,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const settle = 30 * second;
 const lookback = 10 * minute;
+const readingsOverlap = 5 * second;
 const axis = 'qualified';
 
 /** A simulated service whose clock is `ahead` of ours by so many seconds. */
@@ -102,9 +103,9 @@ test('the plan of continuous sync has the newest first, then what is not read, w
   await recordRead(now - 50 * hour, now - 20 * hour);
   const { top, rest } = await planSync(deps);
   expect(top).toHaveLength(1);
-  expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(lookback + settle);
+  expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(readingsOverlap + lookback + settle);
   expect(rest.map(({ from, to }) => [from, to].join())).toEqual([
-    `${now - 20 * hour},${top[0]?.from}`,
+    `${now - 20 * hour},${(top[0]?.from ?? 0) + readingsOverlap}`,
     `${watermark},${now - 50 * hour}`,
   ]);
   const oldest = await planSync({ ...deps, sync: { ...deps.sync, direction: 'oldest_first' } });
@@ -122,6 +123,26 @@ test('the plan of continuous sync reads again what was read so soon that calls c
   expect(rest).toEqual([]);
   expect(top).toHaveLength(1);
   expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - lookback - settle))).toBeLessThan(minute);
+});
+
+test('the plan of continuous sync has no slivers between readings, also while less and less is known of the service’s clock', async () => {
+  const { deps, serviceNow } = await open();
+  await leaveWatermark((await serviceNow()) - hour);
+  let low = 0;
+  const clock = { ...deps.source.clock, offset: () => ({ low, high: low + 1_000 }) };
+  const plan = () => planSync({ ...deps, source: { ...deps.source, clock } });
+  for (let run = 0; run < 5; run += 1) {
+    const { top, rest, settledTo } = await plan();
+    // The first run reads the hour before.
+    if (run > 0) expect(rest).toEqual([]);
+    for (const { from, to } of [...top, ...rest]) await recordRead(from, Math.min(to, settledTo));
+    await store().query(`UPDATE windows SET read_at = read_at - interval '1 minute', window_from = window_from - interval '1 minute',
+                                            window_to = window_to - interval '1 minute'`);
+    await store().query(
+      `UPDATE watermarks SET watermark = watermark - interval '1 minute', started_from = started_from - interval '1 minute'`,
+    );
+    low -= 6;
+  }
 });
 
 test('the plan of continuous sync tries problems of other axes again when they are due, unless the list no longer has the axis', async () => {
