@@ -23,8 +23,6 @@ export const loadConfig = (options: LoadConfigOptions = {}) => load(options, con
 /** The same for a receiver alone, which needs no section `source`. */
 export const loadReceiverConfig = (options: LoadConfigOptions = {}) => load(options, receiverConfigSchema);
 
-const missingHint = 'Run callsync init to write one, or name a file with --config or CALLSYNC_CONFIG.';
-
 const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>) => {
   const { env = process.env, cwd = process.cwd() } = options;
   const wanted = options.path ?? (env.CALLSYNC_CONFIG || undefined);
@@ -34,7 +32,7 @@ const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>) => {
   const raw = await applyPreset(written, dirname(path));
   if (text === undefined && Object.keys(raw).length === 0)
     throw terminal('CONFIG_MISSING', `There is no configuration: ${path} does not exist.`, {
-      hint: missingHint,
+      hint: 'Run callsync init to write one, or name a file with --config or CALLSYNC_CONFIG.',
     });
   /** The file that was read; undefined when everything came from the environment. */
   const from = text === undefined ? undefined : path;
@@ -60,7 +58,10 @@ const readConfigFile = async (path: string, required: boolean): Promise<string |
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT' && !required) return undefined;
     const why = code === 'ENOENT' ? 'does not exist' : 'cannot be read';
-    throw terminal('CONFIG_MISSING', `The configuration file ${path} ${why}.`, { hint: missingHint, cause });
+    throw terminal('CONFIG_MISSING', `The configuration file ${path} ${why}.`, {
+      hint: 'Name a file that can be read with --config or CALLSYNC_CONFIG; callsync init writes one.',
+      cause,
+    });
   }
 };
 

@@ -54,8 +54,8 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   const open = await stored.uncoveredRanges(store, older, { overlap: lookback + settle, now: present });
   // The time that has just settled belongs to the newest range, so it costs no further request.
   const last = open.at(-1);
-  const [joined] = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
-  const readFrom = Math.max(startedFrom, (joined?.from ?? topFrom) - readingsOverlap);
+  const joined = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
+  const widen = ({ from, to }: Interval): Interval => ({ from: Math.max(startedFrom, from - readingsOverlap), to });
   // An axis that the configuration no longer has cannot be read.
   const otherAxes = source.list.list.cursor_fields.map(({ name }) => name).filter((name) => name !== axis);
   const found = (await stored.listProblems(store)).filter((one) => one.axis === axis || otherAxes.includes(one.axis));
@@ -63,11 +63,11 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   const retried = found.filter(({ due }) => due).slice(0, triesPerRun);
   const retriedOn = (name: string) =>
     retried.filter((one) => one.axis === name).map(({ from, to }): Range => ({ from, to }));
-  const rest = [...subtract(open, problems).map(({ from, to }) => ({ from, to })), ...retriedOn(axis)];
+  const rest = [...subtract(open.map(widen), problems), ...retriedOn(axis)];
   return {
     axis,
     /** Read first, whether it was read before or not: the lookback, up to the service's now. Newest first. */
-    top: newestFirst(subtract([{ from: readFrom, to: present }], problems)),
+    top: newestFirst(subtract([...joined, { from: topFrom, to: present }].map(widen), problems)),
     /** Microseconds; windows that end later are read, but do not count as read. */
     settledTo,
     /** Unread ranges, ranges that were read too soon, and failed ones; in the order of `direction`. */
