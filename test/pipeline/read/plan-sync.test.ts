@@ -136,14 +136,14 @@ test.each([
     await leaveWatermark((await serviceNow()) - hour);
     let low = 0;
     const clock = { ...deps.source.clock, offset: () => ({ low, high: low + 1_000 }) };
-    const plan = () => planSync({ ...deps, source: { ...deps.source, clock } });
+    const known = { ...deps, source: { ...deps.source, clock } };
+    const earlier = (...names: string[]) => names.map((name) => `${name} = ${name} - interval '1 minute'`).join(', ');
     const rests: number[] = [];
     for (let run = 0; run < 8; run += 1) {
       low -= run === 4 ? setBack : 6;
-      const { top, rest, settledTo } = await plan();
+      const { top, rest, settledTo } = await planSync(known);
       rests.push(rest.length);
       for (const { from, to } of [...top, ...rest]) await recordRead(from, Math.min(to, settledTo));
-      const earlier = (...names: string[]) => names.map((name) => `${name} = ${name} - interval '1 minute'`).join(', ');
       await store().query(`UPDATE windows SET ${earlier('read_at', 'window_from', 'window_to')}`);
       await store().query(`UPDATE watermarks SET ${earlier('watermark', 'started_from')}`);
     }
