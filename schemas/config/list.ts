@@ -87,11 +87,11 @@ export const listConfigSchema = z.strictObject({
   status: a.text.describe('Value of `status_param`, such as `qualified,void`.'),
   status_values: a.texts.describe('Single statuses, to split an instant with too many calls for one query.'),
   exclude_param: a.text.describe('Query parameter that leaves fields out.'),
-  exclude: a.texts.describe('Heavy fields that a summary listing leaves out, such as `transcript_json`.'),
+  exclude: a.texts.describe('Heavy top-level fields that a summary listing leaves out, such as `transcript_json`.'),
   single_path: a.text.describe('Path of one call under `base_url`, such as `/calls/{unique_id}`; unset = none.'),
   params: z.record(z.string(), z.string()).default({}).describe('Further query parameters sent with every listing.'),
   authoritative_fields: a.texts.describe(
-    'Fields that the list always carries. For these fields only, null or empty in the list replaces content.',
+    'Top-level fields that the list always carries. For these fields only, null or empty in the list replaces content.',
   ),
 });
 

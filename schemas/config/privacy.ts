@@ -59,7 +59,7 @@ export const privacyConfigSchema = z
         words: a.duration.describe('Age limit of words with their times; the text of utterances stays.'),
         transcripts: a.duration.describe('Age limit of transcripts.'),
         free_fields: a.duration.describe(
-          'Age limit of metadata, `visit`, `tracking_info`, and every field that the interface does not name.',
+          'Age limit of metadata, `visit`, `tracking_info`, and every field that the interface does not name. The times of `source.list.cursor_fields` stay.',
         ),
         calls: a.duration.describe('Age limit of whole calls. A tombstone stays, as for erased calls.'),
       })

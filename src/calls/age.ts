@@ -1,7 +1,8 @@
 /** Retention limits of a call by its age, by class: words, transcripts, free fields, and the call itself. Pure. */
+import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
-import { isObject } from '../lib/parse-json.ts';
+import { isObject, mergeRaw, pathKeys, type Raw, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 
 /** Milliseconds since the time of the call, by class; undefined = no limit. */
@@ -19,8 +20,9 @@ const fixed = new Set(
 /**
  * @param limits by class; a class without one has no limit.
  * @param now milliseconds since 1970.
+ * @param needed paths of fields that callsync itself reads, such as the times of axes: no age takes them.
  */
-export const createAges = (limits: AgeLimits, now: () => number = Date.now) => {
+export const createAges = (limits: AgeLimits, now: () => number = Date.now, needed: readonly string[] = []) => {
   const ageOf = (fields: CallDocument): number => {
     const at = parseTimestamp(fields.timestamp);
     return at === undefined || at === null ? Number.NEGATIVE_INFINITY : now() - at / 1_000;
@@ -39,23 +41,40 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now) => {
       const isBare = isBeyond(age, limits.freeFields);
       const isWordless = isBeyond(age, limits.words);
       if (!isSilent && !isBare && !isWordless) return observation;
-      const names = Object.keys(observation.fields);
-      const kept = names.filter((name) => !(isSilent && name === 'transcript_json') && !(isBare && !fixed.has(name)));
-      const said = isWordless && kept.includes('transcript_json') ? observation.fields.transcript_json : undefined;
-      const wordless = dropWords(said);
-      if (kept.length === names.length && wordless === said) return observation;
+      /** The fields that lose something, with the rest of each; undefined = nothing is left. */
+      const cut = new Map<string, unknown>();
+      for (const name of Object.keys(observation.fields)) {
+        const isSpoken = name === 'transcript_json';
+        const isWhole = isSpoken ? !isSilent : !isBare || fixed.has(name);
+        if (isWhole && !(isSpoken && isWordless)) continue;
+        const value = observation.fields[name];
+        const rest = isWhole ? dropWords(value) : keepNeeded(name, value, needed);
+        if (!isDeepStrictEqual(rest, value)) cut.set(name, rest);
+      }
+      if (cut.size === 0) return observation;
       const { encoded, ...rest } = observation;
+      const left = [...(encoded ?? [])].filter(([name]) => !cut.has(name));
       // Built from pairs, so that `__proto__` is a field.
       const fields: CallDocument = Object.fromEntries(
-        kept.map((name) => [
-          name,
-          name === 'transcript_json' && wordless !== said ? wordless : observation.fields[name],
-        ]),
+        Object.keys(observation.fields)
+          .map((name) => [name, cut.has(name) ? cut.get(name) : observation.fields[name]])
+          .filter(([, value]) => value !== undefined),
       );
-      const left = [...(encoded ?? [])].filter(([name]) => name !== 'transcript_json' && kept.includes(name));
       return { ...rest, fields, ...(left.length === 0 ? {} : { encoded: new Map(left) }) };
     },
   };
+};
+
+/** Of a field only the values at the needed paths; undefined where there are none. */
+const keepNeeded = (name: string, value: unknown, needed: readonly string[]): unknown => {
+  let kept: Raw | undefined;
+  for (const keys of needed.map(pathKeys)) {
+    const found = keys[0] === name ? valueAt(value, keys.slice(1).join('.')) : undefined;
+    if (found === undefined) continue;
+    const nested = keys.reduceRight((inner: unknown, key) => ({ [key]: inner }), found) as Raw;
+    kept = mergeRaw(kept ?? {}, nested);
+  }
+  return kept?.[name];
 };
 
 /** The transcript without the words of its utterances; their text stays. */

@@ -24,7 +24,7 @@ interface FlattenInput extends Partial<Pick<LedgerRow, 'json' | 'rules'>> {
 }
 
 interface FlattenOptions {
-  /** The field that holds the end of processing; `qualified` by default. */
+  /** Path of the field that holds the end of processing; `qualified` by default. */
   readonly processedField?: string | undefined;
   /** Also make the row of table documents. */
   readonly documents?: boolean;
@@ -58,7 +58,8 @@ type Cell = (item: Item, call: Call, row: Row) => unknown;
 const derivedCells: Readonly<Record<Derived, Cell>> = {
   call_id: (_, { input }) => input.callId,
   call_timestamp: (_, { at }) => at,
-  processed_at: (_, { document, read, processedField }) => read.timestamp(document[processedField], processedField),
+  processed_at: (_, { document, read, processedField }) =>
+    read.timestamp(valueAt(document, processedField.split('.')), processedField),
   extra: (_, call) => extraOf(call),
   issues: (_, { read }) => read.issuesText(),
   first_seen_at: (_, { input }) => input.firstSeenAt,

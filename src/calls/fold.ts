@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type CallDocument, maxCallIdLength } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { isObject } from '../lib/parse-json.ts';
+import { isObject, valueAt } from '../lib/parse-json.ts';
 import { defineEncoded } from '../lib/scan-value.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { redactionsField } from './redactions.ts';
@@ -389,7 +389,7 @@ export const importObservedAt = (
   },
 ): number | undefined => {
   if (rules.given !== undefined) return rules.given;
-  for (const value of [record[rules.processedField], record.timestamp]) {
+  for (const value of [valueAt(record, rules.processedField), record.timestamp]) {
     const at = parseTimestamp(value);
     if (at !== undefined && at <= rules.now + rules.clockSkew) return at;
   }

@@ -31,7 +31,7 @@ export interface IngestDeps {
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
   /** Limits by age, applied after `sanitize`; absent if there are none. */
   readonly ages?: Ages | undefined;
-  /** The field of a record that holds the end of processing. */
+  /** Path of the field of a record that holds the end of processing. */
   readonly processedField: string;
   /** Microseconds that the service's clock may be ahead of ours (`sync.clock_skew`). */
   readonly clockSkew: number;

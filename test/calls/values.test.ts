@@ -170,6 +170,22 @@ test('an age takes fields of a call, whatever their names', () => {
   expect(Object.keys(kept).sort()).toEqual(['timestamp', ...inheritedNames].sort());
 });
 
+test('an age leaves the fields that callsync needs, by their paths, and nothing beside them', () => {
+  const ages = createAges({ freeFields: 1, transcripts: 1 }, Date.now, ['times.closed', 'metadata.a.b', 'metadata.c']);
+  const fields = { times: { closed: 1, other: 2 }, metadata: { a: { b: 3, x: 4 }, c: 5, y: 6 }, visit: {} };
+  const spoken = { timestamp: '2023-12-04', transcript_json: {}, ...fields };
+  const aged = ages.age({ callId: 'a', source: 'poll', observedAt: 0, fields: spoken });
+  const metadata = { a: { b: 3 }, c: 5 };
+  expect(aged.fields).toEqual({ timestamp: '2023-12-04', times: { closed: 1 }, metadata });
+  expect(ages.age(aged)).toBe(aged);
+});
+
+test('an import takes the end of processing by its path', () => {
+  const record = { timestamp: '2023-12-04', times: { closed: '2023-12-05' } };
+  const at = importObservedAt(record, { ...rules, processedField: 'times.closed' });
+  expect(at).toBe(Date.UTC(2023, 11, 5) * 1000);
+});
+
 const list = listConfigSchema.parse({});
 const rules = { processedField: 'qualified', now: Date.now() * 1000, clockSkew: 0 };
 

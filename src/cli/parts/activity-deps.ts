@@ -25,7 +25,7 @@ import { openPrivacy, type Services } from './services.ts';
 
 const micros = (ms: number): number => Math.round(ms * 1000);
 
-/** The field of a record that holds the end of processing. */
+/** Path of the field of a record that holds the end of processing. */
 export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
   endOfProcessingAxis(source.list)?.record_field ?? 'qualified';
 
@@ -55,10 +55,14 @@ export const openIngest = async (services: Services, store: Store): Promise<Inge
   ingestDeps(services, { store, targets: await openWarehouses(services, store) });
 
 /** The configured limits of age; undefined where there are none. */
-export const openAges = ({ privacy: { retention } }: Pick<Config, 'privacy'>): Ages | undefined =>
+export const openAges = ({ privacy: { retention }, source }: Pick<Config, 'privacy' | 'source'>): Ages | undefined =>
   Object.values(retention).every((limit) => limit === undefined)
     ? undefined
-    : createAges({ ...retention, freeFields: retention.free_fields });
+    : createAges(
+        { ...retention, freeFields: retention.free_fields },
+        Date.now,
+        source.list.cursor_fields.map(({ record_field }) => record_field),
+      );
 
 /** Everything that activities need. */
 export const activityDeps = (

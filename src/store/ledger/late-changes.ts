@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';
+import { valueAt } from '../../lib/parse-json.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { keepMeta } from '../meta.ts';
@@ -118,7 +119,7 @@ export type LateContext = { readonly weight: number; readonly since: number | nu
 const pollRank = 2;
 const webhookRank = 1;
 
-const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimestamp(row.document?.[field]);
+const timeOf = (row: LedgerRow, path: string): number | undefined => parseTimestamp(valueAt(row.document, path));
 
 /**
  * Ages at which the record changed, since the end of processing that it had before and since the call's own time; none if

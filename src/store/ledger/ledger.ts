@@ -6,6 +6,7 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { LedgerRow, PreparedObservation } from '../../calls/fold.ts';
 import { fold, foldErasure, foldRules, needsDocument, noRules, renderDocument } from '../../calls/fold.ts';
+import { valueAt } from '../../lib/parse-json.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
@@ -215,7 +216,7 @@ const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids
     rows.set(callId, { ...rowOf(rows, callId), document });
 };
 
-const timeOf = (row: LedgerRow, field: string): number | null => parseTimestamp(row.document?.[field]) ?? null;
+const timeOf = (row: LedgerRow, path: string): number | null => parseTimestamp(valueAt(row.document, path)) ?? null;
 
 const writtenTypes = {
   ...columnTypes('text', 'callId', 'versions', 'changes', 'rules'),

@@ -1,13 +1,18 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { createAges } from '../../../src/calls/age.ts';
+import { openAges, processedFieldOf } from '../../../src/cli/parts/activity-deps.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { addHold } from '../../../src/pipeline/persons/hold.ts';
 import type { compareListing } from '../../../src/pipeline/read/compare-listing.ts';
 import { readChanged } from '../../../src/pipeline/read/read-changed.ts';
+import { reconcileWindow } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { verifyVerdictChain } from '../../../src/store/windows/verdicts.ts';
+import { configFor } from '../../source/local-server.ts';
+import { openMemoryList } from '../../source/memory-list.ts';
 import { mean } from '../../support/persons.ts';
+import { openPipeline } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
 import { day, type Installation, openInstallation, useInstallation } from './installation.ts';
 
@@ -143,6 +148,59 @@ test('a window that is suddenly empty is flagged by the weeks before, also when 
   await forget(installed, ids);
   expect(await installed.reconcile({ range: last })).toMatchObject({ windows: 1, suspicious: 1 });
 });
+
+test.each([
+  ['times.closed', {}],
+  ['closed', { free_fields: 3 * dayMs }],
+  ['metadata.times.closed', { free_fields: 3 * dayMs }],
+])(
+  'a deleted call is marked where the end of processing is %s and free fields have limits: %j',
+  async (path, retention) => {
+    const installed = await openPipeline();
+    onTestFinished(() => installed.close());
+    const closedOf = (index: number) => textOf(begin + index * 3_600_000);
+    const records = Array.from({ length: 30 }, (_, index) => {
+      const closed = path
+        .split('.')
+        .reduceRight((inner: unknown, key) => ({ [key]: inner }), closedOf(index)) as object;
+      return { unique_id: `call-${index}`, timestamp: textOf(begin - dayMs), note: 'free', ...closed };
+    });
+    const cursor_fields = [
+      { name: 'closed', from_param: 'from', to_param: 'to', record_field: path, end_of_processing: true },
+    ];
+    const pagination = { style: 'none' } as const;
+    const section = {
+      list: { cursor_fields, pagination, records: 'data', total_path: 'count', single_path: '/calls/{unique_id}' },
+    };
+    const list = openMemoryList(section, ({ searchParams: asked }) => {
+      const isAsked = (_: unknown, index: number) =>
+        closedOf(index) >= (asked.get('from') ?? '~') && closedOf(index) <= (asked.get('to') ?? '');
+      const data = records.slice(0, 27).filter(isAsked);
+      return asked.has('from') ? [200, { count: data.length, data }] : [404, {}];
+    });
+    const config = { source: configFor('https://memory.invalid', section), privacy: { retention } };
+    const deps = {
+      ...installed.deps,
+      ...{
+        source: { list } as never,
+        ages: openAges(config as never),
+        processedField: processedFieldOf(config as never),
+      },
+      ...{ version: 'test', now: () => new Date(), windows: { initial: day, min: 1, max: day, targetCalls: 100 } },
+    };
+    const observedAt = (Date.now() - dayMs) * 1_000;
+    await installed.observe(
+      records.map((fields) => ({ ...{ callId: fields.unique_id, fields, observedAt }, source: 'poll' })),
+      deps,
+    );
+    const plan = { axis: 'closed', column: 'processed_at', level: 'fields', acceptEmpty: false } as const;
+    const input = { ...plan, range, warehouseLevel: 'rows' } as const;
+    expect((await reconcileWindow(deps, input, options)).verdicts).toMatchObject([{ outcome: 'proven', deleted: 3 }]);
+    const [row] = await installed.warehouse.query(`SELECT count(*)::int AS n, count(processed_at)::int AS processed,
+      count(source_deleted_at)::int AS gone, count(extra->>'note')::int AS noted FROM calls`);
+    expect(row).toEqual({ n: 30, processed: 30, gone: 3, noted: 'free_fields' in retention ? 0 : 30 });
+  },
+);
 
 const options = { signal: new AbortController().signal, alive: () => undefined };
 const [dayBefore, lastDay] = [21, 20].map((ago) => textOf(Date.now() - ago * dayMs));
