@@ -11,7 +11,7 @@ import { temporalConfigSchema } from './config/temporal.ts';
 import { warehousesConfigSchema } from './config/warehouses.ts';
 import { webhookConfigSchema } from './config/webhook.ts';
 
-export const configSchema = z
+const sections = z
   .strictObject({
     source: sourceConfigSchema.describe('The service whose calls callsync reads.'),
     webhook: webhookConfigSchema.prefault({}),
@@ -26,8 +26,16 @@ export const configSchema = z
   })
   .describe('Configuration of callsync.');
 
+export const configSchema = sections.superRefine(({ source: { list }, sync }, { addIssue }) => {
+  const known = list.cursor_fields.length === 0 ? ['timestamp'] : list.cursor_fields.map(({ name }) => name);
+  const message = 'must be a name of source.list.cursor_fields';
+  const backfills = sync.backfills.map(({ axis }, index) => ({ axis, path: ['sync', 'backfills', index, 'axis'] }));
+  for (const { axis, path } of [{ axis: list.axis, path: ['source', 'list', 'axis'] }, ...backfills])
+    if (axis !== undefined && !known.includes(axis)) addIssue({ code: 'custom', path, message });
+});
+
 /** A receiver alone: it does not ask the service, so its file need not name it. */
-export const receiverConfigSchema = configSchema.partial({ source: true });
+export const receiverConfigSchema = sections.partial({ source: true });
 
 export type Config = z.infer<typeof configSchema>;
 export type ReceiverConfig = z.infer<typeof receiverConfigSchema>;

@@ -1,6 +1,6 @@
 /** Config section `analytics:`: settings of the marts that the service does not report. */
 import { optional, z } from 'zod';
-import { isTimeZone, withDefault } from './values.ts';
+import { timeZone, withDefault } from './values.ts';
 
 const { notNegative, oneOf } = withDefault;
 
@@ -29,12 +29,7 @@ export type Unit = z.infer<typeof unitSchema>;
 
 export const analyticsConfigSchema = z
   .strictObject({
-    time_zone: z
-      .string()
-      .regex(/^[A-Za-z0-9_+\-/]+$/)
-      .refine(isTimeZone, { error: 'must be an IANA time zone such as Europe/Paris' })
-      .default('UTC')
-      .describe('Time zone of business days in marts (IANA name). Verdicts are for UTC days.'),
+    time_zone: timeZone.describe('Time zone of business days in marts (IANA name). Verdicts are for UTC days.'),
     agent_side: z
       .strictObject({
         default: sideSchema.default('unknown').describe('Side of the agent in transcripts, for all directions.'),

@@ -1,6 +1,6 @@
 /** Config section `source.list:`: how the call list is asked and read (interface §4.2 leaves it open). */
 import { optional, z } from 'zod';
-import { a, withDefault } from './values.ts';
+import { a, ownNames, withDefault } from './values.ts';
 
 const { count, list, natural, oneOf, text } = withDefault;
 
@@ -67,9 +67,11 @@ export const listConfigSchema = z.strictObject({
   max_results: optional(a.count).describe(
     'Most records that one query can reach, over all its pages; larger windows are split before paging. A list without window parameters counts as complete only if it holds fewer records than this.',
   ),
-  cursor_fields: list(axisSchema).describe(
-    'Time axes by which the list can be cut. If there are none, callsync reads the whole list and cuts it by `timestamp`.',
-  ),
+  cursor_fields: list(axisSchema)
+    .refine(...ownNames)
+    .describe(
+      'Time axes by which the list can be cut. If there are none, callsync reads the whole list and cuts it by `timestamp`.',
+    ),
   axis: a.text.describe('Axis of incremental reading; the end-of-processing axis, else the first, by default.'),
   order_param: a.text.describe('Query parameter that chooses the order.'),
   time_format: oneOf(['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'], 'iso').describe(

@@ -1,6 +1,6 @@
 /** Config section `notifications:`: channels, and the conditions that they report. */
 import { z } from 'zod';
-import { a, withDefault } from './values.ts';
+import { a, ownNames, withDefault } from './values.ts';
 
 const { duration, list } = withDefault;
 
@@ -40,20 +40,22 @@ const ruleSchema = z.strictObject({
   channels: z.array(nameSchema).min(1).optional().describe('Names of channels for the message; all by default.'),
 });
 
+const isNameOf = (channels: readonly { readonly name: string }[]) => (wanted: string) =>
+  channels.some(({ name }) => name === wanted);
+
 export const notificationsConfigSchema = z
   .strictObject({
-    channels: list(channelSchema).describe('Receivers of messages. Without one, callsync sends none.'),
+    channels: list(channelSchema)
+      .refine(...ownNames)
+      .describe('Receivers of messages. Without one, callsync sends none.'),
     rules: z
       .array(ruleSchema)
       .default(conditions.map((when) => ({ when, after: when === 'unproven' ? 86_400_000 : 0 })))
       .describe('Conditions to report. By default all conditions, with unproven windows after a day.'),
   })
-  .superRefine(({ channels, rules }, context) => {
-    const names = new Set(channels.map(({ name }) => name));
-    for (const wanted of rules.flatMap((rule) => rule.channels ?? [])) {
-      if (!names.has(wanted))
-        context.addIssue({ code: 'custom', message: `names a channel that is not there: ${wanted}` });
-    }
+  .refine(({ channels, rules }) => rules.every((rule) => rule.channels?.every(isNameOf(channels)) ?? true), {
+    path: ['rules'],
+    error: 'must name channels that are there',
   })
   .describe('Messages with names and figures, without personal data, when a condition begins and when it ends.');
 

@@ -1,6 +1,6 @@
 /** Config section `operations:`: health, readiness and metrics, away from the port that takes deliveries. */
 import { optional, z } from 'zod';
-import { a, matching, tlsSchema, withDefault } from './values.ts';
+import { a, matching, ownNames, tlsSchema, withDefault } from './values.ts';
 
 const { list, natural } = withDefault;
 
@@ -24,7 +24,9 @@ export const operationsConfigSchema = z
     hosts: list(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/)).describe(
       'Host names of the page for browsers, besides localhost and addresses.',
     ),
-    users: list(userSchema).describe('Users that may read the page and act on it, each with its own token.'),
+    users: list(userSchema)
+      .refine(...ownNames)
+      .describe('Users that may read the page and act on it, each with its own token.'),
     process_metrics: a.on.describe('Include memory, CPU and event loop of the process in /metrics.'),
   })
   .describe(

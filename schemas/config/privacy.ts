@@ -1,6 +1,6 @@
 /** Config section `privacy:`: rules for personal data, applied before storage. */
 import { z } from 'zod';
-import { a, matching, withDefault } from './values.ts';
+import { a, isFor, matching, withDefault } from './values.ts';
 
 const { list, oneOf } = withDefault;
 
@@ -15,18 +15,13 @@ const ruleSchema = z.strictObject({
     ),
 });
 
-const isPattern = (text: string): boolean => {
-  try {
-    return new RegExp(text, 'gu') !== undefined;
-  } catch {
-    return false;
-  }
-};
-
 const patternSchema = z.strictObject({
   name: matching(/^[a-z][a-z0-9_]{0,31}$/).describe('Name in brackets that replaces a match.'),
   pattern: a.some
-    .refine(isPattern, { error: 'is not a regular expression' })
+    .refine(
+      isFor((text) => new RegExp(text, 'gu')),
+      { error: 'is not a regular expression' },
+    )
     .describe('Regular expression (JavaScript, Unicode) over each utterance and each text.'),
 });
 

@@ -1,14 +1,12 @@
 /** Config section `store:`: the store, always PostgreSQL. */
-import { optional, z } from 'zod';
-import { a, matching, ownPortSchema, withDefault } from './values.ts';
+import { z } from 'zod';
+import { a, notBoth, ownPortSchema, postgresUrl, withDefault } from './values.ts';
 
 const { between, duration, list } = withDefault;
 
 export const storeConfigSchema = z
   .strictObject({
-    url: optional(
-      matching(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:port/database'),
-    ).describe(
+    url: postgresUrl.describe(
       'PostgreSQL server of your own. Without it, callsync starts an embedded server. With a password, prefer `url_file`.',
     ),
     url_file: a.file.describe('File that holds the URL; read again when it changes.'),
@@ -59,7 +57,5 @@ export const storeConfigSchema = z
       'Retention of `deliveries` and `loads` in warehouses, which always keep the newest 4,000 loads.',
     ),
   })
-  .refine((store) => store.url === undefined || store.url_file === undefined, {
-    error: 'takes `url` or `url_file`, not both',
-  })
+  .refine(...notBoth('url'))
   .describe('Store: inbox, ledger, windows, quarantine, loads, verdicts. Always PostgreSQL.');

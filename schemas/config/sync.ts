@@ -1,14 +1,16 @@
 /** Config section `sync:`: how calls are kept up to date. */
 import { z } from 'zod';
 import { scheduledBackfillSchema } from './backfills.ts';
-import { a, durationSchema, parseDuration, withDefault } from './values.ts';
+import { a, durationSchema, ownNames, parseDuration, parseInstant, withDefault } from './values.ts';
 
 const { between, duration, list, natural, notNegative, oneOf } = withDefault;
 
 const windowSchema = z
   .strictObject({
     initial: duration('1h').describe('Length of the first windows; later ones follow the number of calls before.'),
-    min: duration('1s').describe('Shortest planned window. If a window is too full, callsync splits it further.'),
+    min: duration('1s', '1ms').describe(
+      'Shortest planned window. If a window is too full, callsync splits it further.',
+    ),
     max: duration('31d').describe('Longest planned window.'),
     target_calls: between(1, 1_000_000, 2_000).describe('Calls that a window should hold.'),
   })
@@ -16,7 +18,7 @@ const windowSchema = z
 
 const rereadSchema = z.strictObject({
   horizon: z
-    .union([z.literal('learned'), durationSchema])
+    .union([z.literal('learned'), durationSchema()])
     .prefault('learned')
     .describe(
       'Age up to which callsync reads windows again. `learned` follows the late changes of calls; a duration such as 7d is fixed.',
@@ -36,7 +38,7 @@ const rereadSchema = z.strictObject({
 
 const reconcileSchema = z.strictObject({
   enabled: a.on.describe('Compare the API with the warehouses regularly.'),
-  interval: duration('1d').describe('Interval between two runs.'),
+  interval: duration('1d', '1s').describe('Interval between two runs.'),
   age: duration('2d').describe('Least age of a window before callsync compares it.'),
   span: duration('30d').describe('Range in which each run looks for windows without a good verdict.'),
   backlog_days: natural(30, 10_000).describe(
@@ -54,23 +56,28 @@ export const syncConfigSchema = z
   .strictObject({
     start_from: z
       .string()
-      .refine((text) => parseDuration(text) !== undefined || !Number.isNaN(Date.parse(text)), {
-        error: 'must be a date such as 2025-01-31, or a duration before the first start such as 7d',
+      .refine((text) => parseDuration(text) !== undefined || parseInstant(text) !== undefined, {
+        error:
+          'must be a date such as 2025-01-31 (UTC), a date-time with its zone such as 2025-01-31T08:00:00Z, or a duration before the first start such as 7d',
       })
       .default('7d')
-      .describe('Start of the first continuous sync: a date (UTC), or a duration before the first start.'),
-    interval: duration('1m').describe('Interval between two polls for new calls.'),
+      .describe(
+        'Start of the first continuous sync: a date (UTC), a date-time with its zone, or a duration before the first start.',
+      ),
+    interval: duration('1m', '1s').describe('Interval between two polls for new calls.'),
     settle: duration('30s').describe('Polls stop this far before the current time, because calls can appear late.'),
     lookback: duration('10m').describe('Each run begins this far before the watermark.'),
     order: oneOf(['newest_first', 'oldest_first'], 'newest_first').describe('Windows to read first after a downtime.'),
     window: windowSchema.prefault({}).describe('Sizes of windows.'),
     concurrency: between(1, 256, 4).describe('Windows of one backfill that are read at once, over all workers.'),
     backfills: list(scheduledBackfillSchema)
-      .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, { error: 'names must differ' })
+      .refine(...ownNames)
       .describe('Backfills of a relative range that run by a schedule.'),
     reread: rereadSchema.prefault({}).describe('Reading older windows again, because calls change late.'),
     reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
-    inbox_sweep: duration('1m').describe('Interval at which callsync checks the inbox, even without a notification.'),
+    inbox_sweep: duration('1m', '1s').describe(
+      'Interval at which callsync checks the inbox, even without a notification.',
+    ),
     confirm_webhooks: a.off.describe(
       'Ask the API for the call after each delivery, with one request each. This corrects captured bodies that somebody sends under a new delivery id.',
     ),
@@ -86,8 +93,6 @@ export const syncConfigSchema = z
 
 export type SyncConfig = z.infer<typeof syncConfigSchema>;
 
-/** The instant that `start_from` means for a first start at `now`. */
-export const resolveStart = (startFrom: string, now: Date): Date => {
-  const duration = parseDuration(startFrom);
-  return duration === undefined ? new Date(startFrom) : new Date(now.getTime() - duration);
-};
+/** The instant in microseconds that `start_from` means for a first start at `now`, in milliseconds. */
+export const resolveStart = (startFrom: string, now: number): number =>
+  parseInstant(startFrom) ?? (now - (parseDuration(startFrom) ?? 0)) * 1000;

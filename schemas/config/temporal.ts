@@ -1,6 +1,6 @@
 /** Config section `temporal:`: the cluster that runs the workflows. */
 import { optional, z } from 'zod';
-import { a, matching, ownPortSchema, withDefault } from './values.ts';
+import { a, matching, notBoth, ownPortSchema, withDefault } from './values.ts';
 
 const { between, duration } = withDefault;
 
@@ -58,9 +58,7 @@ export const temporalConfigSchema = z
     port: ownPortSchema('the development server'),
     ui_port: ownPortSchema('its web interface'),
   })
-  .refine((temporal) => temporal.api_key === undefined || temporal.api_key_file === undefined, {
-    error: 'takes `api_key` or `api_key_file`, not both',
-  })
+  .refine(...notBoth('api_key'))
   .describe('Temporal, the engine that runs and resumes all work.');
 
 export type TemporalConfig = z.infer<typeof temporalConfigSchema>;

@@ -4,20 +4,51 @@ import { optional, z } from 'zod';
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
+/** A hundred years: longer times leave the range of dates. */
+const longestMs = 36_500 * 86_400_000;
+
 /**
  * Milliseconds of a number with its unit, such as `500ms`, `30s`, `5m`, `2h`, `7d`; undefined if the text is no
- * duration.
+ * duration, or one of more than 36500d.
  */
 export const parseDuration = (text: string): number | undefined => {
-  const [, amount, unit] = pattern.exec(text) ?? [];
-  return amount === undefined || unit === undefined ? undefined : Number(amount) * (units[unit] as number);
+  const [, amount, unit = ''] = pattern.exec(text) ?? [];
+  const ms = Number(amount) * (units[unit] ?? Number.NaN);
+  return ms <= longestMs ? ms : undefined;
 };
 
-/** A duration in YAML, milliseconds once parsed. */
-export const durationSchema = z
-  .string()
-  .regex(pattern, 'must be a number with its unit: ms, s, m, h or d, such as 5m')
-  .transform((text) => parseDuration(text) as number);
+/** A duration in YAML, milliseconds once parsed. @param least such as `1s`, the shortest interval of Temporal */
+export const durationSchema = (least = '0s') =>
+  z
+    .string()
+    .regex(pattern, 'must be a number with its unit: ms, s, m, h or d, such as 5m')
+    .transform((text) => parseDuration(text) ?? Number.NaN)
+    .refine((ms) => ms >= (parseDuration(least) as number), { error: `must be from ${least} to 36500d` });
+
+const instantForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** Microseconds of a date (UTC) or a date-time with its zone, from 1685 to 2254; undefined for any other text. */
+export const parseInstant = (text: string): number | undefined => {
+  const isReal = instantForm.test(text) && z.iso.date().safeParse(text.slice(0, 10)).success;
+  const micros = isReal ? Date.parse(text) * 1000 : Number.NaN;
+  return Number.isSafeInteger(micros) ? micros : undefined;
+};
+
+/** Whether `new URL` leaves these parts of an address empty; callsync would drop them. */
+const hasNo =
+  (...parts: readonly ('username' | 'password' | 'search' | 'hash')[]) =>
+  (text: string): boolean =>
+    !URL.canParse(text) || parts.every((part) => new URL(text)[part] === '');
+
+const webAddress = z
+  .url({ protocol: /^https?$/ })
+  .refine(hasNo('username', 'password', 'hash'), { error: 'must not hold a user, a password or “#”' });
+
+/** Names that the HTTP client keeps for itself are refused too. */
+const headerForm =
+  /^(?!(?:connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$)[!#$%&'*+.^`|~\w-]+$/i;
+const headerName = z.string().regex(headerForm, 'must be the name of a header');
+const headerText = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be one line of Latin letters');
 
 /**
  * Types of settings; default and description stand with each setting. Whole numbers: `count` from 1, `natural` from
@@ -39,10 +70,14 @@ export const a = {
   /** A path or a secret; may be left out. */
   file: z.string().min(1).optional(),
   /** May be left out. */
-  duration: durationSchema.optional(),
+  duration: durationSchema().optional(),
   /** Where a server of ours listens. */
   listen: z.string().min(1).default('127.0.0.1'),
-  webAddress: z.url({ protocol: /^https?$/ }),
+  webAddress,
+  /** callsync appends paths and parameters of its own. */
+  baseAddress: webAddress.refine(hasNo('search'), { error: 'must not hold a query (“?”)' }),
+  headerName,
+  headerText,
 };
 
 const numberWithDefault = (schema: z.ZodNumber) => (byDefault: number, most?: number) =>
@@ -50,6 +85,10 @@ const numberWithDefault = (schema: z.ZodNumber) => (byDefault: number, most?: nu
 
 /** @param error for texts of another form; zod's own names the form. */
 export const matching = (form: RegExp, error?: string) => z.string().regex(form, error);
+
+export const postgresUrl = optional(
+  matching(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:port/database'),
+);
 
 /** Types with a default. */
 export const withDefault = {
@@ -61,12 +100,26 @@ export const withDefault = {
   between: (least: number, most: number, byDefault: number) => z.number().int().min(least).max(most).default(byDefault),
   text: (byDefault: string) => z.string().default(byDefault),
   matching: (form: RegExp, byDefault: string, error?: string) => matching(form, error).default(byDefault),
-  duration: (byDefault: string) => durationSchema.prefault(byDefault),
+  duration: (byDefault: string, least?: string) => durationSchema(least).prefault(byDefault),
   /** Empty. */
   list: <T extends z.ZodType>(item: T) => z.array(item).default([]),
   oneOf: <const T extends string>(values: readonly T[], byDefault: NoInfer<T>) =>
     z.enum(values).default(byDefault as never),
 };
+
+/** For lists whose entries have names of their own. */
+export const ownNames = [
+  (entries: readonly { readonly name: string }[]) => new Set(entries.map(({ name }) => name)).size === entries.length,
+  { error: 'names must differ' },
+] as const;
+
+/** A secret and the file of it exclude each other: one of them would have no effect. */
+export const notBoth = <N extends string>(name: N) =>
+  [
+    (given: { readonly [K in N | `${N}_file`]?: unknown }) =>
+      given[name] === undefined || given[`${name}_file`] === undefined,
+    { error: `takes \`${name}\` or \`${name}_file\`, not both` },
+  ] as const;
 
 /** The port of a server that callsync starts itself. */
 export const ownPortSchema = (server: string) =>
@@ -78,15 +131,28 @@ export const tlsSchema = z.strictObject({
   key_file: z.string().min(1).describe('Private key, PEM; read again when it changes.'),
 });
 
-/** Whether a name is a time zone that this machine knows, such as Europe/Paris. */
-export const isTimeZone = (name: string): boolean => {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-};
+/** Whether a text is one that `use` takes without an error. */
+export const isFor =
+  (use: (text: string) => unknown) =>
+  (text: string): boolean => {
+    try {
+      use(text);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+/** PostgreSQL, BigQuery, Temporal and Node read short names such as CET, and offsets such as +02, differently. */
+export const timeZone = matching(
+  /^(UTC|(?!.*[A-Z]{4})[A-Z][\w+-]*(\/[A-Z][\w+-]*)+)$/,
+  'must be UTC or an IANA name with a slash, such as Europe/Paris',
+)
+  .refine(
+    isFor((timeZone) => new Intl.DateTimeFormat('en', { timeZone })),
+    { error: 'is no time zone that this machine knows' },
+  )
+  .default('UTC');
 
 /** Settings that every kind of warehouse has. */
 export const everyWarehouse = {

@@ -1,6 +1,6 @@
 /** Config section `webhook:`: the receiver of deliveries (interface §4.3, §5.4). */
 import { optional, z } from 'zod';
-import { a, matching, tlsSchema, withDefault } from './values.ts';
+import { a, matching, notBoth, ownNames, tlsSchema, withDefault } from './values.ts';
 
 const { between, count, duration, list, natural, notNegative, positive } = withDefault;
 
@@ -24,7 +24,8 @@ const signingSecretSchema = z
   })
   .refine((entry) => entry.secret !== undefined || entry.secret_file !== undefined, {
     error: 'needs `secret_file` (or `secret`)',
-  });
+  })
+  .refine(...notBoth('secret'));
 
 const limitsSchema = z.strictObject({
   body_bytes: count(16 * MiB, 256 * MiB).describe(
@@ -85,9 +86,7 @@ export const webhookConfigSchema = z
       .matching(/^[A-Za-z0-9-]+-$/, 'X-Service-')
       .describe('Prefix of the headers Signature, Delivery and Hook-Id.'),
     secrets: list(signingSecretSchema)
-      .refine((entries) => new Set(entries.map((entry) => entry.name)).size === entries.length, {
-        error: 'two secrets have the same name',
-      })
+      .refine(...ownNames)
       .describe('Signing secrets; several at once while one replaces another.'),
     allow_unsigned: a.off.describe('Take unsigned deliveries. Anyone who can reach the port can then write call data.'),
     tls: tlsSchema.optional().describe('Serve HTTPS with this certificate; plain HTTP without it.'),

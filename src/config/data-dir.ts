@@ -7,7 +7,8 @@ import { terminal } from '../lib/errors.ts';
 
 /** As root, PostgreSQL runs under another account, which cannot enter root's home. Root therefore gets the folder of system services. */
 export const resolveDataDir = (configured: string | undefined, env: NodeJS.ProcessEnv = process.env): string => {
-  if (configured !== undefined) return resolve(configured.replace(/^~(?=\/|$)/, homedir()));
+  // An account without a name has no home folder, and homedir() then throws.
+  if (configured !== undefined) return resolve(configured.replace(/^~(?=\/|$)/, () => homedir()));
   if (process.getuid?.() === 0) return '/var/lib/callsync';
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'callsync');
 };

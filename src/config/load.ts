@@ -1,11 +1,11 @@
 /** Reads the configuration in this order: defaults, preset, file, environment. Later values override earlier ones. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { parse, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { type Config, configSchema, receiverConfigSchema } from '../../schemas/config.ts';
 import { terminal } from '../lib/errors.ts';
 import { dropNulls, isObject, mergeRaw, type Raw } from '../lib/parse-json.ts';
+import { readYaml } from '../lib/read-yaml.ts';
 import { applyPreset } from '../source/presets/presets.ts';
 import { alternatives, childrenAt, configJsonSchema, knownKeys, type SchemaNode } from './schema-node.ts';
 import { suggest } from './suggest.ts';
@@ -65,24 +65,8 @@ const readConfigFile = async (path: string, required: boolean): Promise<string |
   }
 };
 
-/** Advice for frequent mistakes. The library's own words repeat the line, which may hold a secret. */
-const yamlHints: Readonly<Record<string, string>> = {
-  TAB_AS_INDENT: 'Indent with spaces: YAML does not allow tabs.',
-  BAD_INDENT: 'Indent the keys of one section by the same number of spaces.',
-  MISSING_CHAR: 'Close the quote or bracket that is open.',
-  DUPLICATE_KEY: 'Write each key once.',
-};
-
 const parseConfigText = (text: string, path: string): Raw => {
-  const document = parseDocument(text);
-  const [error] = document.errors;
-  if (error !== undefined) {
-    const line = error.linePos?.[0].line ?? 1;
-    throw terminal('CONFIG_INVALID', `${path}, line ${line}: this is not valid YAML (${error.code}).`, {
-      hint: yamlHints[error.code] ?? 'Compare the line with callsync.example.yaml.',
-    });
-  }
-  const raw: unknown = document.toJS();
+  const raw = readYaml(text, path);
   if (raw === null) return {};
   if (!isObject(raw)) throw terminal('CONFIG_INVALID', `${path} must hold sections such as "source:" and "store:".`);
   return raw;
@@ -111,10 +95,9 @@ const describeFault = (issue: z.core.$ZodIssue, path: readonly PropertyKey[], ke
     case 'invalid_key':
       return `${key}: this name is not allowed; ${issue.issues.map(({ message }) => message).join(', ')}`;
     case 'invalid_format':
+      if (!issue.message.startsWith('Invalid')) return `${key} ${issue.message}`;
       if (issue.format === 'url') return `${key} must be an address such as https://api.example.com`;
-      return issue.message.startsWith('Invalid')
-        ? `${key} does not have the form that is allowed${hint(path)}`
-        : `${key} ${issue.message}`;
+      return `${key} does not have the form that is allowed${hint(path)}`;
     default:
       return `${key} ${issue.message}`;
   }
@@ -215,17 +198,12 @@ const matchKey = (segment: string, raw: Raw, nodes: readonly SchemaNode[]): stri
   return keys.find((key) => plain(key) === segment) ?? segment.toLowerCase();
 };
 
-const readValue = (text: string, nodes: readonly SchemaNode[], name: string): unknown => {
+const readValue = (written: string, nodes: readonly SchemaNode[], name: string): unknown => {
+  // A secret of Kubernetes often has the line end that echo added.
+  const text = written.replace(/[\r\n]+$/, '');
   const all = nodes.flatMap(alternatives);
   if (all.every((node) => node.type === 'string' || node.enum !== undefined || node.const !== undefined)) return text;
-  try {
-    return parse(text);
-  } catch (cause) {
-    throw terminal('CONFIG_INVALID', `The environment variable ${name} does not hold valid YAML or JSON.`, {
-      hint: 'Correct the variable, then run callsync config check.',
-      cause,
-    });
-  }
+  return readYaml(text, `The environment variable ${name}`);
 };
 
 const unknownVariable = (name: string, segment: string, nodes: readonly SchemaNode[]) => {

@@ -42,15 +42,19 @@ export const mergeRaw = (lower: Raw, upper: Raw): Raw => {
   const merged: Raw = { ...lower };
   for (const [key, value] of Object.entries(upper)) {
     const below = merged[key];
-    merged[key] = isObject(below) && isObject(value) ? mergeRaw(below, value) : value;
+    // A null undoes what is below, also an entry of a section with free names.
+    if (value === null && Object.hasOwn(lower, key)) delete merged[key];
+    else merged[key] = isObject(below) && isObject(value) ? mergeRaw(below, value) : value;
   }
   return merged;
 };
 
-/** A null counts as a key that is not written: YAML gives it for a section whose keys are all commented out. */
+/**
+ * A null counts as a key that is not written: YAML gives it for a section whose keys are all commented out. The key
+ * itself stays, so that the check sees unknown ones.
+ */
 export const dropNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(dropNulls);
-  if (!isObject(value)) return value;
-  const present = Object.entries(value).filter(([, each]) => each !== null && each !== undefined);
-  return Object.fromEntries(present.map(([key, each]) => [key, dropNulls(each)]));
+  if (!isObject(value)) return value ?? undefined;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, dropNulls(each)]));
 };

@@ -8,7 +8,7 @@ import { passable } from './new-folder.ts';
 export interface SecretSource {
   /** The secret as it is now, without blanks around it. @throws CallsyncError CONFIG_SECRET */
   read(): string;
-  /** Bytes of the secret without trailing line ends. @throws CallsyncError CONFIG_SECRET */
+  /** Bytes of the secret as `bareSecret` leaves them. @throws CallsyncError CONFIG_SECRET */
   readBytes(): Buffer;
 }
 
@@ -23,7 +23,7 @@ export const openSecret = <F extends string | undefined>(input: {
 }): SecretSource | (F extends string ? never : undefined) => {
   const { key, value, file } = input;
   if (file === undefined && (value === undefined || value === '')) return undefined as never;
-  return secretOf(file === undefined ? () => Buffer.from(value ?? '') : openFile(key, file));
+  return secretOf(file === undefined ? () => bareSecret(Buffer.from(value ?? '')) : openFile(key, file));
 };
 
 /**
@@ -52,7 +52,7 @@ const secretOf = (readBytes: () => Buffer): SecretSource => ({ readBytes, read: 
 const openFile = (key: string, file: string) => (): Buffer => {
   let secret: Buffer;
   try {
-    secret = withoutLineEnd(readFileSync(file));
+    secret = bareSecret(readFileSync(file));
   } catch (cause) {
     throw terminal('CONFIG_SECRET', `The file of ${key}_file cannot be read: ${file}.`, {
       hint: 'Correct the path, or let the user that runs callsync read the file.',
@@ -66,9 +66,14 @@ const openFile = (key: string, file: string) => (): Buffer => {
   return secret;
 };
 
-/** A file's content without the line end that editors add. */
-export const withoutLineEnd = (bytes: Buffer): Buffer =>
-  bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0x0a && byte !== 0x0d) + 1);
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** A secret without the byte order mark and the line ends that editors and `echo` add, in a file as in a variable. */
+export const bareSecret = (bytes: Buffer): Buffer =>
+  bytes.subarray(
+    bytes.indexOf(byteOrderMark) === 0 ? byteOrderMark.length : 0,
+    bytes.findLastIndex((byte) => byte !== 0x0a && byte !== 0x0d) + 1,
+  );
 
 /** Compares in constant time. */
 export const isSameText = (left: string, right: string): boolean => {

@@ -56,7 +56,7 @@ const ideas: readonly { idea: string; needs: RegExp; files: readonly string[] }[
   { idea: 'the heartbeat of an activity', needs: /\.heartbeat\(/, files: ['activities/activity.ts'] },
   { idea: 'retrying BigQuery', needs: /\bawait work\(attempt\)/, files: ['src/warehouse/bigquery/retry.ts'] },
   { idea: 'backoff', needs: /\* 2 \*\* attempt/, files: ['src/lib/timing.ts'] },
-  { idea: 'reading a secret', needs: /\bwithoutLineEnd\(readFileSync\(/, files: ['src/lib/secret.ts'] },
+  { idea: 'reading a secret', needs: /\bbareSecret\(readFileSync\(/, files: ['src/lib/secret.ts'] },
   { idea: 'SQL of times', needs: /\bto_timestamp\(|\* 1000000\)::bigint/i, files: ['src/postgres/database.ts'] },
   { idea: 'a key and its value in `meta`', needs: /SELECT value FROM meta/, files: ['src/store/meta.ts'] },
 ];

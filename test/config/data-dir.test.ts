@@ -2,12 +2,17 @@ import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { makeDataDir, resolveDataDir } from '../../src/config/data-dir.ts';
 import { openOwnSecret, openSecret } from '../../src/lib/secret.ts';
 import { recordChainHead } from '../../src/store/windows/chain.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
+
+vi.mock(import('node:os'), async (load) => {
+  const os = await load();
+  return { ...os, homedir: vi.fn(os.homedir) };
+});
 
 const folder = useFolder('data-dir');
 const file = join(folder, 'secret');
@@ -42,11 +47,27 @@ test('a secret keeps its every byte but the line end, as a signing key needs the
   expect(openSecret({ key: 'webhook.secrets[0].secret', file })?.readBytes()).toEqual(bytes);
 });
 
+test.each(['key', 'key\n', 'key\r\n', '\ufeffkey\n'])('a secret is the same from a file and a value: %j', (text) => {
+  writeFileSync(file, text);
+  for (const from of [{ file }, { value: text }]) {
+    const secret = openSecret({ key: 'source.client_secret', ...from });
+    expect([secret?.read(), String(secret?.readBytes())]).toEqual(['key', 'key']);
+  }
+});
+
 test('the data folder takes what is configured, with ~ for the home folder, and has a place of its own for root', () => {
   expect(resolveDataDir('~/data')).toBe(join(homedir(), 'data'));
   expect(resolveDataDir('/data')).toBe('/data');
   const expected = process.getuid?.() === 0 ? '/var/lib/callsync' : '/share/callsync';
   expect(resolveDataDir(undefined, { XDG_DATA_HOME: '/share' })).toBe(expected);
+});
+
+test('an absolute data folder needs no home folder, which an account without a name has not', () => {
+  vi.mocked(homedir).mockImplementation(() => {
+    throw new Error('ENOENT');
+  });
+  expect(resolveDataDir('/data')).toBe('/data');
+  vi.mocked(homedir).mockRestore();
 });
 
 test('makes what is missing, also when several ask at once, and takes what is there', async () => {

@@ -1,7 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { resolveStart, syncConfigSchema } from '../../schemas/config/sync.ts';
 import { checkConfig, loadConfig, loadReceiverConfig } from '../../src/config/load.ts';
+import { iso } from '../../src/lib/timestamps.ts';
 import { refusalOf } from '../source/local-server.ts';
 import { useFolder } from '../support/folder.ts';
 
@@ -95,6 +97,16 @@ test('the environment leaves the file alone where a variable is empty, and lets 
   expect(config.source.scope).toBe('');
 });
 
+test('the environment and a text block lose the line end that echo or an editor added', async () => {
+  const env = {
+    CALLSYNC_SOURCE__CLIENT_ID: 'id\n',
+    CALLSYNC_SOURCE__REALM: 'main\r\n',
+    CALLSYNC_SOURCE__LIMITS__REQUESTS: '7\n',
+  };
+  expect((await load(minimal, env)).source).toMatchObject({ client_id: 'id', realm: 'main', limits: { requests: 7 } });
+  expect((await load(`${minimal}  client_id: |\n    id\n`)).source.client_id).toBe('id');
+});
+
 test('the environment is refused where it names no key', async () => {
   const wrong = await failure(minimal, { CALLSYNC_SOURCE__LIST__PRESETT: 'activate' });
   expect(wrong.message).toContain('CALLSYNC_SOURCE__LIST__PRESETT names no configuration key');
@@ -118,12 +130,76 @@ const cases: readonly [string, string][] = [
   ['temporal: { tls: { cert_file: /x } }', 'temporal.tls needs `cert_file` and `key_file` together'],
   ['webhook: { secrets: [{ name: a }] }', 'webhook.secrets[0] needs `secret_file` (or `secret`)'],
   ['warehouses: { "B!": { type: postgres } }', 'warehouses.B!: this name is not allowed'],
+  ['warehouses: { postgres: }', 'warehouses.postgres is required'],
+  ['sync: { intervall: }', 'sync.intervall is not a key (did you mean interval?)'],
+  ['  client_secret: a\n  client_secret_file: /x', 'source takes `client_secret` or `client_secret_file`, not both'],
+  ['  auth_url: https://id.example.com/?tenant=4', 'source.auth_url must not hold a query'],
+  ['  token_url: https://user:hunter2@id.example.com', 'source.token_url must not hold a user, a password or “#”'],
+  ['  realm: ..', 'source.realm must be the name of a realm'],
+  ['  realm: ""', 'source.realm must be the name of a realm'],
+  ['  headers: { X-Tenant: "é–" }', 'source.headers.X-Tenant must be one line of Latin letters'],
+  ['  headers: { "X Tenant": a }', 'source.headers.X Tenant: this name is not allowed; must be the name of a header'],
+  ['  auth_scheme: "To\\nken"', 'source.auth_scheme must be one line of Latin letters'],
+  ['  version: { name: X-Version, value: "2" }', 'source.version needs `by` and `value`'],
+  ['  version: { by: host, value: "not a host" }', 'source.version needs `by` and `value`, a host name for a host'],
+  ['  list: { axis: closed }', 'source.list.axis must be a name of source.list.cursor_fields'],
+  ['  websocket: { url: "https://api.example.com" }', 'source.websocket.url must be an address such as wss://'],
+  ['sync: { interval: 0s }', 'sync.interval must be from 1s to 36500d'],
+  ['sync: { inbox_sweep: 40000d }', 'sync.inbox_sweep must be from 1s to 36500d'],
+  ['sync: { start_from: 01/02/2026 }', 'sync.start_from must be a date such as 2025-01-31 (UTC)'],
+  ['sync: { start_from: 2026-02-30 }', 'sync.start_from must be a date such as 2025-01-31 (UTC)'],
+  ['sync: { start_from: 2026-02-03T10:00 }', 'sync.start_from must be a date such as 2025-01-31 (UTC)'],
+  ['sync: { backfills: [{ name: a, cron: "61 3 * * *" }] }', 'sync.backfills[0].cron has no valid minute (0 to 59)'],
+  ['sync: { backfills: [{ name: a, every: 0s }] }', 'sync.backfills[0].every must be from 1s to 36500d'],
+  ['sync: { backfills: [{ name: a, every: 1h, axis: b }] }', 'sync.backfills[0].axis must be a name of'],
+  [
+    'sync: { backfills: [{ name: a, calendar: { day_of_month: [31], month: [6] } }] }',
+    'calendar names no day that comes',
+  ],
+  ['analytics: { time_zone: CET }', 'analytics.time_zone must be UTC or an IANA name with a slash'],
+  ['notifications: { rules: [{ when: stale, channels: [hunter2] }] }', 'notifications.rules must name channels'],
   ['sync: [', 'line 4: this is not valid YAML'],
 ];
 test.each(cases)('errors name the key: %s', async (line, says) => {
   const error = await failure(`${minimal}${line}\n`);
   expect(error.message).toContain(says);
   expect(error).toMatchObject({ kind: 'terminal', code: 'CONFIG_INVALID' });
+});
+
+// As people write secrets without quotes. The library only warns of some.
+test.each([
+  ['*Sup3rSecret', 'BAD_ALIAS'],
+  ['&Sup3rSecret', 'BAD_ALIAS'],
+  ['&Sup3rSecret x', 'BAD_ALIAS'],
+  ['!Sup3rSecret', 'TAG_RESOLVE_FAILED'],
+  ['!env Sup3rSecret', 'TAG_RESOLVE_FAILED'],
+  ['%Sup3rSecret', 'BAD_SCALAR_START'],
+])('errors name the line of a secret that YAML reads otherwise, and print nothing of it: %s', async (text, code) => {
+  for (const error of [
+    await failure(`${minimal}  client_secret: ${text}\n`),
+    await failure(`${minimal}`, { CALLSYNC_SOURCE__LIMITS: `{ requests: 5, per_s: ${text} }` }),
+  ]) {
+    expect(error.message).toMatch(new RegExp(`, line [13]: this is not valid YAML \\(${code}\\)`));
+    expect(JSON.stringify([error.message, error.hint, String(error.cause)])).not.toContain('Sup3r');
+  }
+});
+
+test('an anchor that an alias names stays', async () => {
+  const twice = 'store: { inbox_retention: &time 3d, delivery_retention: *time, frame_retention: *time }\n';
+  expect((await load(minimal + twice)).store).toMatchObject({
+    delivery_retention: 259_200_000,
+    frame_retention: 259_200_000,
+  });
+});
+
+const instants: readonly [string, string][] = [
+  ['2026-02-28', '2026-02-28T00:00:00.000Z'],
+  ['2026-02-28T10:00+02:00', '2026-02-28T08:00:00.000Z'],
+  ['7d', '2026-02-21T00:00:00.000Z'],
+];
+test.each(instants)('continuous sync starts from %s', (text, expected) => {
+  const { start_from } = syncConfigSchema.parse({ start_from: text });
+  expect(iso(resolveStart(start_from, Date.parse('2026-02-28')))).toBe(expected);
 });
 
 test('errors say what is missing', async () => {

@@ -72,6 +72,42 @@ describe('schedules', async () => {
     expect(kinds).toEqual([['sync'], ['sweep'], ['reread'], ['reconcile']]);
   });
 
+  test.each([
+    ...['0 3 * * *', '*/15 * * * *', '0 3 * * MON-FRI', '0 3 * Sept,DEC sunday', '5/10 8-18/2 1,15 * 0-7', '@daily'],
+    ...['0 3 29 2 *', '0 3 * * * 2027-2100', '30 0 3 * * * 2099', '0 3 08 09 7/1', '0 3 13 * 5', '1-5,30 3 * * *'],
+    ...[
+      '61 3 * * *',
+      'every day',
+      '0 3 * *',
+      '',
+      '5-1 * * * *',
+      '*/0 * * * *',
+      '0 3 L * *',
+      '0 3 ? * *',
+      '1,,2 3 * * *',
+    ],
+    ...[
+      '0 24 * * *',
+      '0 3 0 * *',
+      '0 3 * 13 *',
+      '0 3 * * 8',
+      '0 3 * * FRI-MON',
+      '0 3 * * * 1999',
+      'TZ=Europe/Paris 0 3 * * *',
+    ],
+    ...['0 3 30 2 *', '0 3 31 4,6,9 *', '0 3 * * * 2020', '@reboot', '-1 3 * * *', '0 3 * ju *', '1e1 3 * * *'],
+  ])('take a cron if the server does and names a next run: %j', async (cron) => {
+    const parsed = scheduledBackfillSchema.safeParse({ name: 'x', cron });
+    const action = { type: 'startWorkflow', workflowType: 'none', taskQueue: 'none' } as const;
+    const spec = { cronExpressions: [cron], timezone: 'UTC' };
+    const created = await client.schedule
+      .create({ scheduleId: `${prefix}/cron`, spec, action, state: { paused: true } })
+      .catch(() => undefined);
+    const next = created === undefined ? [] : (await created.describe()).info.nextActionTimes;
+    await created?.delete();
+    expect(parsed.success, JSON.stringify(parsed.error?.issues)).toBe(next.length > 0);
+  });
+
   test('take one of cron, calendar and every, and a time zone that exists', () => {
     for (const over of [{}, { cron: '0 3 * * *', every: '1h' }, { every: '1h', time_zone: 'Europe/Nowhere' }])
       expect(scheduledBackfillSchema.safeParse({ name: 'x', ...over }).success).toBe(false);

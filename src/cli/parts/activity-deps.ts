@@ -84,7 +84,7 @@ export const activityDeps = (
       axis: axis.name,
       settle: micros(sync.settle),
       lookback: micros(sync.lookback),
-      start: micros(resolveStart(sync.start_from, new Date()).getTime()),
+      start: resolveStart(sync.start_from, Date.now()),
       interval: micros(sync.interval),
       direction: sync.order,
     },

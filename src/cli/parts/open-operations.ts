@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { type Client, WorkflowFailedError } from '@temporalio/client';
 import { Registry } from 'prom-client';
+import { parseInstant } from '../../../schemas/config/values.ts';
 import type { Config } from '../../../schemas/config.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../../workflows/messages.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
@@ -151,9 +152,9 @@ const updateDeadlineMs = 10_000;
 
 /** A day as the page's forms send it → microseconds. @throws CallsyncError USAGE_RANGE */
 const dayOf = (text: string | null): number => {
-  const ms = /^\d{4}-\d{2}-\d{2}$/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
-  if (Number.isNaN(ms)) throw terminal('USAGE_RANGE', 'A day such as 2026-01-31 is needed.');
-  return ms * 1000;
+  const micros = text?.length === '2026-01-31'.length ? parseInstant(text) : undefined;
+  if (micros === undefined) throw terminal('USAGE_RANGE', 'A day such as 2026-01-31 is needed.');
+  return micros;
 };
 
 /** The same as the commands of these names. The timeline shows each action with its user. */

@@ -1,6 +1,6 @@
 /** Commands as data: options, their parsers, examples and work, which these functions give to commander. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
-import { parseTimestamp } from '../../lib/timestamps.ts';
+import { parseInstant } from '../../../schemas/config/values.ts';
 import { type Exit, endWith, print } from './output.ts';
 
 /** An option, or an argument, with the type of its value. */
@@ -187,12 +187,9 @@ export const wholeNumber =
 
 export const port = wholeNumber(0, 65_535);
 
-/** A date or date-time (UTC) → microseconds since the epoch. */
+/** A date (UTC) or a date-time with its zone → microseconds since the epoch. */
 export const instant = (text: string): number =>
-  orRefuse(
-    /^\d{4}-/.test(text) ? parseTimestamp(text) : undefined,
-    'Use a date or date-time such as 2025-01-31 or 2025-01-31T08:00:00Z.',
-  );
+  orRefuse(parseInstant(text), 'Use a date or date-time such as 2025-01-31 or 2025-01-31T08:00:00Z.');
 
 /** A number of seconds, with or without fraction. */
 export const seconds = (text: string): number => {

@@ -2,9 +2,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, mergeRaw } from '../../lib/parse-json.ts';
+import { readYaml } from '../../lib/read-yaml.ts';
 
 const folder = fileURLToPath(new URL('./', import.meta.url));
 
@@ -21,7 +21,7 @@ export const readPreset = async (preset: string, baseDir = process.cwd()) => {
   const file = byName ? resolve(folder, `${preset}.yaml`) : isAbsolute(preset) ? preset : resolve(baseDir, preset);
   let content: unknown;
   try {
-    content = parse(await readFile(file, 'utf8'));
+    content = readYaml(await readFile(file, 'utf8'), file);
   } catch (error) {
     throw terminal('PRESET_UNREADABLE', `The preset “${preset}” cannot be read.`, {
       cause: error,

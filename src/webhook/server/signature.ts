@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { SigningSecretConfig } from '../../../schemas/config/webhook.ts';
 import { terminal } from '../../lib/errors.ts';
 import { type FileContents, readFiles, watchFiles } from '../../lib/file-watch.ts';
-import { withoutLineEnd } from '../../lib/secret.ts';
+import { bareSecret } from '../../lib/secret.ts';
 import type { ReceiverLog } from './receiver-log.ts';
 
 interface SigningKey {
@@ -138,10 +138,8 @@ const refuseEmpty = (entry: SigningSecretConfig): never => {
 };
 
 const keyOf = (entry: SigningSecretConfig, contents: FileContents): SigningKey | undefined => {
-  const secret =
-    entry.secret_file === undefined
-      ? Buffer.from(entry.secret ?? '')
-      : withoutLineEnd(contents.get(entry.secret_file) ?? Buffer.alloc(0));
+  const given = entry.secret_file === undefined ? Buffer.from(entry.secret ?? '') : contents.get(entry.secret_file);
+  const secret = bareSecret(given ?? Buffer.alloc(0));
   if (secret.length === 0) return undefined;
   return { name: entry.name, secret, hookIds: entry.hook_ids && new Set(entry.hook_ids) };
 };

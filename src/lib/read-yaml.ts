@@ -1,0 +1,43 @@
+/** The one reader of YAML that people wrote. The library's own words repeat the line, which may hold a secret. */
+import { isAlias, parseDocument, visit } from 'yaml';
+import { terminal } from './errors.ts';
+
+/** Advice for frequent mistakes. */
+const hints: Readonly<Record<string, string>> = {
+  TAB_AS_INDENT: 'Indent with spaces: YAML does not allow tabs.',
+  BAD_INDENT: 'Indent the keys of one section by the same number of spaces.',
+  MISSING_CHAR: 'Close the quote or bracket that is open.',
+  DUPLICATE_KEY: 'Write each key once.',
+  BAD_ALIAS: 'Put a text that begins with * or & in single quotes.',
+  TAG_RESOLVE_FAILED: 'Put a text that begins with ! in single quotes.',
+};
+
+/**
+ * The value of YAML or JSON. A warning of the library is a fault here: it would leave text out.
+ * @param where begins the message
+ * @throws terminal CONFIG_INVALID
+ */
+export const readYaml = (text: string, where: string): unknown => {
+  const refuse = (code: string, line = 1) =>
+    terminal('CONFIG_INVALID', `${where}, line ${line}: this is not valid YAML (${code}).`, {
+      hint: hints[code] ?? 'Compare the line with callsync.example.yaml.',
+    });
+  const document = parseDocument(text);
+  const [fault] = [...document.errors, ...document.warnings];
+  if (fault !== undefined) throw refuse(fault.code, fault.linePos?.[0].line);
+  /** The line of each anchor that no alias has named so far: a secret may begin with the same sign. */
+  const unused = new Map<string, number>();
+  const anchors = new Set<string>();
+  visit(document, {
+    Node: (_, node) => {
+      const line = text.slice(0, node.range?.[0]).split('\n').length;
+      if (!isAlias(node)) {
+        if (node.anchor) unused.set(node.anchor, line);
+      } else if (unused.delete(node.source)) anchors.add(node.source);
+      else if (!anchors.has(node.source)) throw refuse('BAD_ALIAS', line);
+    },
+  });
+  const [line] = unused.values();
+  if (line !== undefined) throw refuse('BAD_ALIAS', line);
+  return document.toJS();
+};
