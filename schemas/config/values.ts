@@ -8,8 +8,8 @@ const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 const longestMs = 36_500 * 86_400_000;
 
 /**
- * Milliseconds of a number with its unit, such as `500ms`, `30s`, `5m`, `2h`, `7d`; undefined if the text is no
- * duration, or one of more than 36500d.
+ * Milliseconds of a number with its unit, such as `500ms`, `30s`, `5m`, `2h`, `7d`. Undefined if the text is no
+ * duration, or more than 36500d.
  */
 export const parseDuration = (text: string): number | undefined => {
   const [, amount, unit = ''] = pattern.exec(text) ?? [];

@@ -42,7 +42,7 @@ export const mergeRaw = (lower: Raw, upper: Raw): Raw => {
   const merged: Raw = { ...lower };
   for (const [key, value] of Object.entries(upper)) {
     const below = merged[key];
-    // A null undoes what is below, also an entry of a section with free names.
+    // A null undoes the lower value, also an entry of a section with free names.
     if (value === null && Object.hasOwn(lower, key)) delete merged[key];
     else merged[key] = isObject(below) && isObject(value) ? mergeRaw(below, value) : value;
   }
