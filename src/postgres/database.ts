@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { terminal } from '../lib/errors.ts';
 import { isConflict, isDriverError, isUnanswered, postgresError } from './errors.ts';
+import { sessionSql, sessionValues } from './session.ts';
 
 /** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
 export type ConnectionUrl = string | (() => string);
@@ -140,15 +141,15 @@ export const openPool = (options: PoolOptions): pg.Pool => {
   return pool;
 };
 
-/** Sets the session by a statement, because poolers refuse or ignore parameters of the start. */
-const settingsSql = `SELECT pg_backend_pid() AS pid, set_config('search_path', $1, false), set_config('TimeZone', 'UTC', false),
-  set_config('statement_timeout', $2, false), set_config('idle_in_transaction_session_timeout', $3, false)`;
-
 const prepareSession = (options: PoolOptions, statementMs: number) => {
   let isOwn = false;
   return async (client: pg.PoolClient & { readonly processID?: number }): Promise<void> => {
-    const values = [options.schema, String(statementMs), String(statementMs + graceMs)];
-    const { rows } = await client.query<{ pid: number }>(settingsSql, values);
+    const values = sessionValues({
+      search_path: options.schema,
+      statement_timeout: String(statementMs),
+      idle_in_transaction_session_timeout: String(statementMs + graceMs),
+    });
+    const { rows } = await client.query<{ pid: number }>(sessionSql, values);
     const pid = rows[0]?.pid ?? 0;
     // A pooler has ids of its own for connections.
     if (!isOwn && pid !== client.processID) await refuseSharedSession(options, client, pid);

@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { renderTable, reportFailure } from '../../src/cli/shell/output.ts';
+import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { openCli, withoutService } from '../support/cli.ts';
-import { connect } from '../support/postgres.ts';
+import { connect, runOnServer } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -22,6 +23,69 @@ test('a whole number that a double cannot hold is text, and no other', async () 
   const sql =
     'SELECT 9007199254740993::bigint AS odd, -9007199254740993::bigint AS low, 9007199254740991::bigint AS most';
   expect(await ask(sql)).toEqual([{ odd: '9007199254740993', low: '-9007199254740993', most: 9_007_199_254_740_991 }]);
+});
+
+const huge = Number('12345678901234567890');
+/** An expression of SQL, and what `query --json` and an assistant have of it; the assistant's own words where they differ. */
+const values: readonly (readonly [sql: string, ours: unknown, assistants?: unknown])[] = [
+  ["timestamp '2026-01-01 10:00'", '2026-01-01T10:00:00.000', '2026-01-01T10:00:00'],
+  ["timestamptz '2026-03-29 01:30:00.123456Z'", '2026-03-29T01:30:00.123456Z', '2026-03-29T01:30:00.123456+00:00'],
+  ["timestamptz '2026-01-01 10:00:00.5+02'", '2026-01-01T08:00:00.500Z', '2026-01-01T08:00:00.5+00:00'],
+  ["date '2026-01-01'", '2026-01-01'],
+  ["ARRAY[date '2026-01-01', NULL]", ['2026-01-01', null]],
+  ["ARRAY[timestamp '2026-01-01 10:00']", ['2026-01-01T10:00:00.000'], ['2026-01-01T10:00:00']],
+  ["ARRAY[timestamptz '2026-01-01 10:00Z']", ['2026-01-01T10:00:00.000Z'], ['2026-01-01T10:00:00+00:00']],
+  ["timestamptz 'infinity'", 'infinity'],
+  ["date '-infinity'", '-infinity'],
+  ["timestamptz '0044-03-15 10:00:00Z BC'", '0044-03-15 10:00:00+00 BC', '0044-03-15T10:00:00+00:00 BC'],
+  ["date '0044-03-15 BC'", '0044-03-15 BC'],
+  ["interval '1 month 2 days -03:04:05.000006'", '1 mon 2 days -03:04:05.000006'],
+  ["ARRAY[interval '90 minutes']", ['01:30:00']],
+  ["time '10:00:00.000001'", '10:00:00.000001'],
+  ['12345678901234567890.5', '12345678901234567890.5', huge],
+  ['ARRAY[1.10, 12345678901234567890.5]', ['1.10', '12345678901234567890.5'], [1.1, huge]],
+  ['ARRAY[12345678901234567, 1]', ['12345678901234567', 1], [Number('12345678901234567'), 1]],
+  ["ARRAY[0.1::float8, 'NaN']", [0.1, 'NaN']],
+  ["'-Infinity'::float4", '-Infinity'],
+  ["'\\x00ff'::bytea", '\\x00ff'],
+  ["ARRAY['\\x00'::bytea]", ['\\x00']],
+  ['jsonb \'{"a": [1.5, "12345678901234567890"]}\'', { a: [1.5, '12345678901234567890'] }],
+  ['jsonb \'{"a": 12345678901234567890}\'', '{"a": 12345678901234567890}', { a: huge }],
+  ["ARRAY['a,b', NULL, 'NULL']", ['a,b', null, 'NULL']],
+  ['ARRAY[true, NULL]', [true, null]],
+  ["point '(1,2)'", '(1,2)'],
+  ["ARRAY['00000000-0000-0000-0000-000000000001'::uuid]", ['00000000-0000-0000-0000-000000000001']],
+];
+
+test('a value is the one of the database, in every time zone and under the settings of the database', async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  for (const setting of [
+    "datestyle = 'German'",
+    "intervalstyle = 'iso_8601'",
+    "bytea_output = 'escape'",
+    'extra_float_digits = 0',
+  ])
+    await runOnServer(database.adminUrl, `ALTER DATABASE ${name} SET ${setting}`);
+  onTestFinished(() => void runOnServer(database.adminUrl, `ALTER DATABASE ${name} RESET ALL`));
+  const sql = `SELECT ${values.map(([one], at) => `${one} AS v${at}`).join(', ')}`;
+  const expected = Object.fromEntries(values.map(([, ours], at) => [`v${at}`, ours]));
+  for (const zone of ['Europe/Paris', 'America/St_Johns']) {
+    const env = { ...process.env, TZ: zone };
+    const asked = startProgram(['query', sql, '--json'], { cwd: folder.path, env });
+    expect([await asked.ended, JSON.parse(asked.stdout()).rows]).toEqual([0, [expected]]);
+  }
+  expect((await folder.run(['query', sql])).stdout).toContain(' 2026-03-29T01:30:00.123456Z ');
+  const reader = createPostgresWarehouse({
+    name: 'pg',
+    url: database.url,
+    config: { schema: 'calls', documents: false },
+  });
+  const assistant = reader.openReader({ marts: 'calls_marts' });
+  const { rows } = await assistant.answer(sql, { rows: 1, bytes: 100_000, billedBytes: 0 });
+  await Promise.all([assistant.close(), reader.close()]);
+  expect(JSON.parse(rows[0] as string)).toEqual(
+    Object.fromEntries(values.map(([, ours, theirs = ours], at) => [`v${at}`, theirs])),
+  );
 });
 
 test('a result has as many rows as it likes', () => {

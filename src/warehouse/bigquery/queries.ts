@@ -1,5 +1,6 @@
 /** Queries: jobs without side effects, so a lost one is simply asked again. */
 import { randomUUID } from 'node:crypto';
+import { readJson, readMicros, readNumber } from '../values.ts';
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { faultOf, judge } from './errors.ts';
@@ -164,7 +165,7 @@ export interface WireField {
 
 export type WireRow = { readonly f: readonly { readonly v: unknown }[] };
 
-/** How instants and JSON appear: as flatten makes them (microseconds, text), or for people (Date, parsed). */
+/** How instants and JSON appear: as flatten makes them (microseconds, text), or for people (ISO 8601, parsed). */
 type Reading = 'flat' | 'plain';
 
 const decodeRow = (fields: readonly WireField[], row: WireRow, reading: Reading): Record<string, unknown> =>
@@ -177,11 +178,11 @@ const decodeField = (field: WireField, value: unknown, reading: Reading): unknow
 
 /** Values of other types are texts, and stay. */
 const decoders: Readonly<Record<string, (value: unknown, reading: Reading, field: WireField) => unknown>> = {
-  INT64: (value) => (Number.isSafeInteger(Number(value)) ? Number(value) : String(value)),
-  FLOAT64: Number,
+  INT64: (value) => readNumber(String(value)),
+  FLOAT64: (value, reading) => (reading === 'flat' ? Number(value) : readNumber(String(value))),
   BOOL: (value) => value === true || value === 'true',
-  TIMESTAMP: (value, reading) => (reading === 'flat' ? Number(value) : new Date(Math.floor(Number(value) / 1000))),
-  JSON: (value, reading) => (reading === 'flat' ? value : JSON.parse(String(value))),
+  TIMESTAMP: (value, reading) => (reading === 'flat' ? Number(value) : readMicros(String(value))),
+  JSON: (value, reading) => (reading === 'flat' ? value : readJson(String(value))),
   STRUCT: (value, reading, { fields = [] }) => decodeRow(fields, value as WireRow, reading),
 };
 

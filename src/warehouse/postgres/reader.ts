@@ -10,6 +10,7 @@ import { isUnanswered, postgresError } from '../../postgres/errors.ts';
 import { grantOwnRole, ownRoleUrl, underOwnRole } from '../../postgres/own-role.ts';
 import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
+import { userTypes } from './values.ts';
 
 interface ReaderOptions {
   /** Connection of the tables' owner, who creates the role and grants its rights. */
@@ -170,8 +171,8 @@ export const queryRows = (
     // The extended protocol takes one statement: a second one could end the transaction that only reads. As an object, a row
     // would keep one of two columns of the same name.
     const run = (text: string) => {
-      const query: pg.QueryArrayConfig & { queryMode: 'extended' } = { text, queryMode: 'extended', rowMode: 'array' };
-      return client.query<unknown[]>(query);
+      const query = { text, queryMode: 'extended', rowMode: 'array', types: userTypes } as const;
+      return client.query<unknown[]>(query as pg.QueryArrayConfig);
     };
     let isLost = false;
     try {
