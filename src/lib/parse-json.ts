@@ -10,6 +10,20 @@ export const parseQuietly = (bytes: Buffer): unknown => {
   }
 };
 
+/** A number in digits; the text where a double cannot hold it. */
+export const readNumber = (text: string): number | string => {
+  const value = Number(text);
+  return Number.isFinite(value) && (Number.isSafeInteger(value) || !/^-?\d+$/.test(text)) ? value : text;
+};
+
+/** The value of JSON; the text where a double cannot hold some number in it. */
+export const readJson = (text: string): unknown => {
+  const numbers = text.replace(/"(?:[^"\\]|\\.)*"/g, '').match(/[-\d][\d.eE+-]*/g) ?? [];
+  const isExact = (number: string): boolean =>
+    number.length < 16 ? Number.isFinite(Number(number)) : String(Number(number)) === number;
+  return numbers.every(isExact) ? JSON.parse(text) : text;
+};
+
 /** Whether a parsed JSON value is an object: neither null nor an array. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

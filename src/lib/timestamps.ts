@@ -42,6 +42,13 @@ const fromEpoch = (value: number): Micros | undefined => {
 /** ISO 8601 in UTC, for messages and output. */
 export const iso = (micros: Micros): string => new Date(micros / 1000).toISOString();
 
+/** The same with all microseconds, of which a double holds too few in some centuries. */
+export const isoMicros = (micros: string): string => {
+  const rest = ((BigInt(micros) % 1000n) + 1000n) % 1000n;
+  const fine = String(rest).padStart(3, '0').replace(/0+$/, '');
+  return iso(Number(BigInt(micros) - rest)).replace('Z', `${fine}Z`);
+};
+
 /** Writes an instant as a bound, which must be a multiple of the format's step. */
 export const formatTimestamp = (micros: Micros, format: TimeFormat): string => {
   const ms = Math.floor(micros / 1000);

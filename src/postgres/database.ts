@@ -6,8 +6,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { terminal } from '../lib/errors.ts';
+import { readNumber } from '../lib/parse-json.ts';
 import { isConflict, isDriverError, isUnanswered, postgresError } from './errors.ts';
-import { sessionSql, sessionValues } from './session.ts';
+import { fixedSettings, sessionSql } from './session.ts';
 
 /** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
 export type ConnectionUrl = string | (() => string);
@@ -108,14 +109,8 @@ const queryableOn = (db: pg.Pool | pg.PoolClient, purpose: string): Queryable =>
 /** The URL as it is at this moment. */
 export const readUrl = (url: ConnectionUrl): URL => new URL(typeof url === 'string' ? url : url());
 
-/** All numbers of callsync's tables are safe integers. Query results of users can be larger, and must not be rounded. */
-const readBigint = (text: string): number | string => {
-  const value = Number(text);
-  return Number.isSafeInteger(value) ? value : text;
-};
-
 /** A day stays text, since no time zone may move it. */
-const parsers: Readonly<Record<number, (text: string) => unknown>> = { 20: readBigint, 1082: String };
+const parsers: Readonly<Record<number, (text: string) => unknown>> = { 20: readNumber, 1082: String };
 
 /** Opens a pool; nothing is connected until the first query. bigint columns read as numbers (text beyond 2^53), days as `YYYY-MM-DD`. */
 export const openPool = (options: PoolOptions): pg.Pool => {
@@ -144,12 +139,9 @@ export const openPool = (options: PoolOptions): pg.Pool => {
 const prepareSession = (options: PoolOptions, statementMs: number) => {
   let isOwn = false;
   return async (client: pg.PoolClient & { readonly processID?: number }): Promise<void> => {
-    const values = sessionValues({
-      search_path: options.schema,
-      statement_timeout: String(statementMs),
-      idle_in_transaction_session_timeout: String(statementMs + graceMs),
-    });
-    const { rows } = await client.query<{ pid: number }>(sessionSql, values);
+    const limits = { statement_timeout: statementMs, idle_in_transaction_session_timeout: statementMs + graceMs };
+    const settings = { ...fixedSettings, ...limits, search_path: options.schema };
+    const { rows } = await client.query<{ pid: number }>(sessionSql, [settings]);
     const pid = rows[0]?.pid ?? 0;
     // A pooler has ids of its own for connections.
     if (!isOwn && pid !== client.processID) await refuseSharedSession(options, client, pid);

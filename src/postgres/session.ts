@@ -4,20 +4,17 @@
  * Settings that change values, rows or promises, with the only value for which callsync is right. Not here: settings of plans and
  * memory, and `default_transaction_read_only`, by which operators protect a full server.
  */
-const fixed: Readonly<Record<string, string>> = {
+export const fixedSettings = {
   // The texts of values: the driver reads them, and digests hash some of them.
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
-  timezone_abbreviations: 'Default',
   bytea_output: 'hex',
   extra_float_digits: '1',
   // The meaning of statements.
   default_transaction_isolation: 'read committed',
   standard_conforming_strings: 'on',
   array_nulls: 'on',
-  transform_null_equals: 'off',
-  quote_all_identifiers: 'off',
   gin_fuzzy_search_limit: '0',
   session_replication_role: 'origin',
   // The receiver answers for durable deliveries. Only `off` breaks that: other values choose among servers.
@@ -28,13 +25,9 @@ const fixed: Readonly<Record<string, string>> = {
   transaction_timeout: '0',
 };
 
-/** Sets only what differs, by a statement: poolers refuse or ignore parameters of the start. Gives the id of the server process. */
-export const sessionSql = `SELECT pg_backend_pid() AS pid, count(set_config(name, value, false))
-  FROM unnest($1::text[], $2::text[]) AS wanted(name, value)
- WHERE current_setting(name, true) <> value AND (name <> 'synchronous_commit' OR current_setting(name) = 'off')`;
-
-/** Values of `sessionSql`. @param own settings of this connection */
-export const sessionValues = (own: Readonly<Record<string, string>>): [string[], string[]] => {
-  const all = { ...fixed, ...own };
-  return [Object.keys(all), Object.values(all)];
-};
+/**
+ * Sets only what differs, by a statement: poolers refuse or ignore parameters of the start. Parameter: `fixedSettings` and those of one
+ * connection. Gives the id of the server process.
+ */
+export const sessionSql = `SELECT pg_backend_pid() AS pid, count(set_config(key, value, false)) FROM json_each_text($1)
+ WHERE current_setting(key, true) <> value AND (key <> 'synchronous_commit' OR current_setting(key) = 'off')`;

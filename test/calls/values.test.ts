@@ -6,7 +6,7 @@ import { createAges } from '../../src/calls/age.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import { importObservedAt, webhookObservedAt } from '../../src/calls/fold.ts';
 import { defineEncoded, scanFields } from '../../src/lib/scan-value.ts';
-import { formatTimestamp, parseTimestamp } from '../../src/lib/timestamps.ts';
+import { formatTimestamp, isoMicros, parseTimestamp } from '../../src/lib/timestamps.ts';
 import { axisTime } from '../../src/source/list/list-query.ts';
 import { canonicalDecimal } from '../../src/warehouse/digest.ts';
 import { forAll } from '../support/for-all.ts';
@@ -161,6 +161,11 @@ test('any instant that is exact comes back, and bounds are written as they are r
   const forms = ['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'] as const;
   const written = forms.map((form) => formatTimestamp(second + 123_000, form));
   expect(written).toEqual(['2023-12-04T15:18:29.123Z', '2023-12-04T15:18:29Z', '1701703109', '1701703109123']);
+  expect([isoMicros('-62135596799999999'), isoMicros('-1'), isoMicros('1000')]).toEqual([
+    '0001-01-01T00:00:00.000001Z',
+    '1969-12-31T23:59:59.999999Z',
+    '1970-01-01T00:00:00.001Z',
+  ]);
 });
 
 test('an age takes fields of a call, whatever their names', () => {

@@ -1,6 +1,7 @@
 /** Queries: jobs without side effects, so a lost one is simply asked again. */
 import { randomUUID } from 'node:crypto';
-import { readJson, readMicros, readNumber } from '../values.ts';
+import { readJson, readNumber } from '../../lib/parse-json.ts';
+import { isoMicros } from '../../lib/timestamps.ts';
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { faultOf, judge } from './errors.ts';
@@ -181,7 +182,7 @@ const decoders: Readonly<Record<string, (value: unknown, reading: Reading, field
   INT64: (value) => readNumber(String(value)),
   FLOAT64: (value, reading) => (reading === 'flat' ? Number(value) : readNumber(String(value))),
   BOOL: (value) => value === true || value === 'true',
-  TIMESTAMP: (value, reading) => (reading === 'flat' ? Number(value) : readMicros(String(value))),
+  TIMESTAMP: (value, reading) => (reading === 'flat' ? Number(value) : isoMicros(String(value))),
   JSON: (value, reading) => (reading === 'flat' ? value : readJson(String(value))),
   STRUCT: (value, reading, { fields = [] }) => decodeRow(fields, value as WireRow, reading),
 };

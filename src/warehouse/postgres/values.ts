@@ -1,6 +1,6 @@
 /** Values of queries as the server writes them in a session of callsync; `answer` of a reader has the same in JSON. */
 import pg from 'pg';
-import { readJson, readNumber } from '../values.ts';
+import { readJson, readNumber } from '../../lib/parse-json.ts';
 
 type Read = (text: string) => unknown;
 

@@ -65,7 +65,7 @@ test('changes are kept by the ledger: a warehouse that was loaded at once and on
   const changesIn = async ({ warehouse }: WarehouseTarget): Promise<unknown[]> =>
     (await warehouse.query('SELECT * FROM changes ORDER BY revision, field')).map(
       ({ call_id, field, revision, source, observed_at }) =>
-        `${call_id} ${field} ${revision} ${source} ${(observed_at as Date).getTime() * 1000 - at}`,
+        `${call_id} ${field} ${revision} ${source} ${Date.parse(String(observed_at)) * 1000 - at}`,
     );
   const see = (source: 'poll' | 'webhook', seconds: number, fields: Record<string, unknown>) =>
     pipeline.observe([observationOf('a', at + seconds * 1_000_000, fields, source)]);

@@ -77,7 +77,7 @@ test('a call that the service no longer lists but serves by its id because it mo
   expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, unproven: 0, markedMissing: 0 });
   const shown = (name: string, id = '') =>
     column(installed.warehouse, `SELECT ${name} FROM calls WHERE call_id = '${id}'`);
-  expect(await shown('call_timestamp', moved?.callId)).toEqual([new Date(later)]);
+  expect(await shown('call_timestamp', moved?.callId)).toEqual([new Date(later).toISOString()]);
   expect(await shown('status', other?.callId)).toEqual(['error']);
 });
 
