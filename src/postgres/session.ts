@@ -1,4 +1,4 @@
-/** Settings of every session of callsync, whatever the server, the database, the role and the pooler set. */
+/** Settings of every session of callsync. Those of the server, the database, the role and the pooler do not count. */
 
 /**
  * Settings that change values, rows or promises, with the only value for which callsync is right. Not here: settings of plans and
