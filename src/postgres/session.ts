@@ -1,4 +1,4 @@
-/** Settings of every session of callsync. Those of the server, the database, the role and the pooler do not count. */
+/** Settings of every session of callsync: they replace settings of the server, the database, the role and the pooler. */
 
 /**
  * Settings that change values, rows or promises, with the only value for which callsync is right. Not here: settings of plans and
