@@ -1,7 +1,10 @@
 /** Output through pipes. */
 import { execFile, execFileSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { program, startProgram } from '../support/program.ts';
 
 const run = promisify(execFile);
@@ -18,6 +21,28 @@ test('output waits for a reader that is slower than the command', async () => {
 });
 
 test('a reader that goes away is no fault', async () => expect(await pipeTo('true')).toBe('ended with 0\n'));
+
+const folder = useFolder('shell');
+
+test('a command that waits for its stop stays without sockets, and may end for another reason', async () => {
+  const waiting = async (ends: string) => {
+    const entry = join(folder, 'waiting.mjs');
+    const output = program.replace('main.js', 'shell/output.js');
+    const text = `import { exitOnSignals, untilStopped } from ${JSON.stringify(output)};
+      exitOnSignals();
+      const { stopped } = untilStopped();
+      setImmediate(() => console.log('{}'));
+      console.log(JSON.stringify({ by: (await stopped(${ends})) ?? null }));`;
+    await writeFile(entry, text);
+    return startProgram([], { entry });
+  };
+  const stays = await waiting('');
+  await stays.first();
+  stays.child.kill('SIGTERM');
+  expect([await stays.ended, stays.stdout()]).toEqual([0, '{}\n{"by":"SIGTERM"}\n']);
+  const ends = await waiting('Promise.resolve()');
+  expect(await ends.ended).toBe(0);
+});
 
 test('a program that fails before its first result is heard', async () =>
   await expect(startProgram(['up', '--config', '/no/such.yaml', '--json']).first()).rejects.toThrow(

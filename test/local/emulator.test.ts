@@ -4,6 +4,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { locateEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
+import { endProcess } from '../support/installation.ts';
+import { startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 const dataDir = useFolder('emulator');
 
@@ -50,6 +53,18 @@ test('goes on after a client that leaves, and says when its port is taken', asyn
   expect((await fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`)).status).toBe(200);
   const taken = startBigQueryEmulator({ dataDir, ephemeral: true, restPort: Number(new URL(restUrl).port) });
   await expect(taken).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR', message: expect.stringMatching(/port/) });
+});
+
+test('callsync bigquery-emulator answers until it is stopped', async () => {
+  const ports = ['--port', '0', '--grpc-port', '0'];
+  const running = startProgram(['bigquery-emulator', '--ephemeral', '--json', '--data-dir', dataDir, ...ports]);
+  onTestFinished(() => endProcess(running.child, 'SIGKILL'));
+  const { restUrl } = (await running.first()) as { restUrl: string };
+  await until('it waits for Ctrl-C', () => running.stderr().includes('Ctrl-C'));
+  expect((await fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`)).status).toBe(200);
+  running.child.kill('SIGINT');
+  expect(await running.ended).toBe(0);
+  await expect(fetch(restUrl)).rejects.toThrow();
 });
 
 test('refuses a configured program that is not there', async () => {

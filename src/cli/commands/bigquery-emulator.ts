@@ -27,7 +27,7 @@ export default leaf({
     const lines = `warehouses:\n  bigquery:\n    type: bigquery\n    project: ${project}\n    api_endpoint: ${restUrl}`;
     print(options, { restUrl, grpcAddress, project }, lines);
     say('This is a local BigQuery without quotas and credentials. Ctrl-C stops it.');
-    await stopped;
+    await stopped();
     await stop();
   },
 });

@@ -78,7 +78,7 @@ export default leaf({
         say(`Table ${difference.table}, row ${difference.key}: not the same in postgres and bigquery.`);
       if (staysUp) {
         say('The demo keeps running. Ctrl-C ends it; the data stays.');
-        await stopped;
+        await stopped();
       }
     } finally {
       await demo.services.close();

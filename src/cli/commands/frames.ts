@@ -22,7 +22,7 @@ export default leaf({
     await claimSource(store, services.config);
     const source = openSource(services, store);
     const stop = new AbortController();
-    void untilStopped().stopped.then(() => stop.abort());
+    untilStopped().signal.addEventListener('abort', () => stop.abort());
     // Not AbortSignal.timeout within AbortSignal.any: Node 20 may collect that timer before it fires.
     const timer = options.for === undefined ? undefined : setTimeout(() => stop.abort(), options.for);
     const privacy = openPrivacy(services.config);

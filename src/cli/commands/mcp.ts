@@ -124,11 +124,11 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
       const { url, close } = await serveHttp({ ...openHttp, port: options.http as number, assistantOf, onError });
       services.defer(close);
       say(`Assistants connect to ${url}`);
-      await stopped;
+      await stopped();
       return;
     }
     const handle = serveStdio(() => assistantOf(), { onerror: onError });
     services.defer(() => handle.close());
-    await Promise.race([stopped, new Promise((done) => process.stdin.once('close', done).once('end', done))]);
+    await stopped(new Promise((done) => process.stdin.once('close', done).once('end', done)));
   },
 });

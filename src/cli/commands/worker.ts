@@ -30,6 +30,6 @@ export default leaf({
     const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true, page });
     const worker = `worker    ${roles.join(', ')} on ${temporal.address}`;
     print(options, { worker: roles, temporal: temporal.address, operations }, worker);
-    await Promise.race([stopped, workers.finished]);
+    await stopped(workers.finished);
   },
 });

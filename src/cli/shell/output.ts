@@ -168,7 +168,7 @@ const describeUnexpected = (error: unknown) => {
 const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
 /** The effect of the next signal, if a command has something to finish; `exit` ends the process as by that signal. */
-let atSignal: ((exit: () => never) => void) | undefined;
+let atSignal: ((exit: () => never, signal: string) => void) | undefined;
 
 /**
  * An exit, not a plain death: at an exit, embedded servers that nobody else uses are ended too. Commands that have
@@ -180,15 +180,32 @@ export const exitOnSignals = (): void => {
       const exit = (): never => process.exit(128 + number);
       const act = atSignal ?? exit;
       atSignal = undefined;
-      act(exit);
+      act(exit, signal);
     });
 };
 
-/** Resolves at the first Ctrl-C, SIGTERM or SIGHUP. */
+/** `signal` is aborted at the first Ctrl-C, SIGTERM or SIGHUP. */
 export const untilStopped = () => {
   const controller = new AbortController();
-  atSignal = () => controller.abort();
-  return { stopped: once(controller.signal, 'abort'), signal: controller.signal };
+  const { signal } = controller;
+  let by: string | undefined;
+  atSignal = (_exit, name) => {
+    by = name;
+    controller.abort();
+  };
+  const aborted = once(signal, 'abort');
+  return {
+    signal,
+    /**
+     * Resolves at the signal, or as the first of `ends` settles. Meanwhile the process stays, even without sockets.
+     * @returns the signal
+     */
+    stopped: async (...ends: readonly Promise<unknown>[]) => {
+      const alive = setInterval(() => undefined, 2 ** 30);
+      await Promise.race([aborted, ...ends]).finally(() => clearInterval(alive));
+      return by;
+    },
+  };
 };
 
 /** A server that does not answer must not delay the end of the process. */
