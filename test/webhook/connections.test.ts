@@ -126,10 +126,13 @@ test('one sender is an IPv4 address, or an IPv6 network of 64 bits', () => {
   const senders = {
     ...{ '127.0.0.1': '127.0.0.1', '::ffff:127.0.0.1': '127.0.0.1', '::1': '0:0:0:0', 'fe80::': 'fe80:0:0:0' },
     ...{ '2001:db8:1:2:3:4:5:6': '2001:db8:1:2', '2001:db8:1:2::9': '2001:db8:1:2', '2001:db8::9': '2001:db8:0:0' },
+    // As proxies write them, and with a zone.
+    ...{ '203.0.113.7:52331': '203.0.113.7', '[2001:db8::9]:443': '2001:db8:0:0', '"[2001:DB8::9]"': '2001:db8:0:0' },
+    ...{ 'fe80::1%eth0': 'fe80:0:0:0', '[::ffff:203.0.113.7]:1': '203.0.113.7' },
   };
   for (const [address, sender] of Object.entries(senders)) expect(senderOf(address)).toBe(sender);
   const list = createAddressList(['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']);
-  const listed = ['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::1', '198.51.100.7'];
-  expect(listed.map(list)).toEqual([true, true, true, true]);
-  expect(['203.0.114.1', '2001:db9::1', '198.51.100.8', 'unknown', ''].map(list)).toEqual(Array(5).fill(false));
+  const listed = ['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::1', '198.51.100.7', '198.51.100.7:80'];
+  expect(listed.filter((one) => !list(one))).toEqual([]);
+  expect(['203.0.114.1', '2001:db9::1', '198.51.100.8', 'unknown', '', ':80', '[]:80'].filter(list)).toEqual([]);
 });

@@ -1,6 +1,8 @@
 /** The receiver's HTTP surface: one path that takes deliveries, nothing else. */
 import { hash, randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import type { WebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
@@ -72,7 +74,8 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
           return await reject(verdict.reason, body.length);
         }
         if (verdict.key !== null) senders.note(sender);
-        const admitted = admit === undefined ? admitAsSent(body) : await admit(body);
+        const plain = await decompress(body, options.config.limits.body_bytes);
+        const admitted = admit === undefined ? admitAsSent(plain) : await admit(plain);
         if (admitted.body !== body) options.bodies.free(body);
         const storedIn = await options.groupCommit.commit({
           arrivalId,
@@ -118,6 +121,12 @@ const answerOthers = (app: FastifyInstance, path: string, log: ReceiverLog): voi
     return refuse(reply, status, status >= 500 ? 'not available' : 'bad request');
   });
 };
+
+const inflate = promisify(gunzip);
+
+/** Unpacks a body in gzip, whatever its headers say. A body that does not unpack within the limit stays as it is. */
+const decompress = async (body: Buffer, mostBytes: number): Promise<Buffer> =>
+  body[0] === 0x1f && body[1] === 0x8b ? await inflate(body, { maxOutputLength: mostBytes }).catch(() => body) : body;
 
 const admitAsSent = (body: Buffer) => ({ body, bodyHash: hash('sha256', body, 'buffer') });
 

@@ -98,9 +98,14 @@ export const createOffenders = (options: {
   };
 };
 
-/** IPv4 that a socket for both families shows as IPv6. */
-const plainAddress = (address: string): string =>
-  address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
+const written = /^"?(?:\[(?<v6>[^\]]+)\]|(?<v4>[\d.]+))(?::\w+)?"?$/;
+
+/** The address alone. Proxies add ports, brackets and quotes, sockets a zone, and a socket of both families shows IPv4 as IPv6. */
+const plainAddress = (address: string): string => {
+  const { v4, v6 } = written.exec(address)?.groups ?? {};
+  const [plain = ''] = (v4 ?? v6 ?? address).toLowerCase().split('%');
+  return plain.startsWith('::ffff:') && plain.includes('.') ? plain.slice('::ffff:'.length) : plain;
+};
 
 /** More senders are forgotten, the longest unheard of first. */
 const mostSenders = 10_000;
