@@ -43,7 +43,9 @@ const limitsSchema = z.strictObject({
   request_timeout_s: positive(9).describe(
     'Longest time until a whole request has arrived, in seconds. The service itself stops after 10.',
   ),
-  keep_alive_s: positive(30).describe('Time for which an idle connection stays open, in seconds.'),
+  keep_alive_s: positive(620).describe(
+    'Time for which an idle connection stays open, in seconds; longer than load balancers keep theirs (ALB 60, Google Cloud 600).',
+  ),
   answer_within_s: positive(8, 10).describe(
     'Seconds after which a delivery that is not durable gets 503, so that the service sends it again.',
   ),
@@ -99,6 +101,9 @@ export const webhookConfigSchema = z
       .prefault({})
       .describe('Groups in which the receiver writes deliveries to the inbox.'),
     spool: spoolSchema.prefault({}).describe('Folder of deliveries while the store is away.'),
+    shutdown_delay_s: between(0, 300, 5).describe(
+      'Seconds for which a stopping receiver (SIGTERM) still accepts deliveries while `/readyz` answers 503, so that proxies notice. Ctrl-C skips them.',
+    ),
     rejected_per_minute: natural(10).describe(
       'Most rows for rejected deliveries, per minute. One more row counts the other rejected deliveries.',
     ),

@@ -1,13 +1,15 @@
-/** A command that is ended by a signal takes the servers that it started with it, unless another command uses them. */
+/** The end of a command by a signal: of the servers that it started, and of a receiver behind a proxy. */
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { isAlive, sendSignal } from '../../src/local/local-process.ts';
+import { openStore } from '../../src/store/store.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { endProcess } from '../support/installation.ts';
-import { makeServerFolder } from '../support/postgres.ts';
+import { createDatabase, makeServerFolder } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -44,3 +46,36 @@ test.each([
   expect((await once(child, 'exit'))[0]).toBe(code);
   await until('PostgreSQL has ended', async () => !isAlive(pid));
 });
+
+test('a receiver that is stopped is not ready and still accepts for a time, unless by Ctrl-C', async () => {
+  const folder = await makeServerFolder();
+  const database = await createDatabase();
+  onTestFinished(async () => {
+    await database.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const secret = 'a signing secret';
+  // Longer than the test: an end at once is one that waited for nothing.
+  const webhook = { port: 0, secrets: [{ name: 'main', secret }], shutdown_delay_s: 300 };
+  const store = { url: database.url, data_dir: folder };
+  const config = join(folder, 'callsync.yaml');
+  await writeFile(config, stringify({ store, webhook, operations: { port: 0 } }));
+  await (await openStore({ url: database.url })).close();
+  const start = async () => {
+    const { child, ended, first } = startProgram(['serve', '--config', config, '--json']);
+    onTestFinished(() => endProcess(child, 'SIGKILL'));
+    const { webhook: url, operations } = (await first()) as { webhook: string; operations: string };
+    return { child, ended, url, ready: async () => (await fetch(`${operations}/readyz`)).status };
+  };
+  const first = await start();
+  expect(await first.ready()).toBe(200);
+  first.child.kill('SIGTERM');
+  await until('it is not ready', async () => (await first.ready()) === 503);
+  const body = '{"unique_id":"late"}';
+  expect(await sendWebhook({ url: first.url, body, secret, retry: false })).toMatchObject({ delivered: true });
+  first.child.kill('SIGTERM');
+  expect(await first.ended).toBe(143);
+  const second = await start();
+  second.child.kill('SIGINT');
+  expect(await second.ended).toBe(0);
+}, 200_000);

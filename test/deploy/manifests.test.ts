@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { parseDuration } from '../../schemas/config/values.ts';
+import type { ReceiverConfig } from '../../schemas/config.ts';
 import { applyEnvironment, checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { Raw } from '../../src/lib/parse-json.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
@@ -112,6 +114,9 @@ test('Kubernetes manifests name only what exists', () => {
   expect(kustomization.resources.toSorted()).toEqual(files.filter((name) => !examples.includes(name)).toSorted());
 });
 
+/** Seconds in which a receiver turns proxies away and answers its last deliveries; the service waits for 10. */
+const secondsToStop = ({ webhook }: Pick<ReceiverConfig, 'webhook'>): number => webhook.shutdown_delay_s + 10;
+
 test('Kubernetes manifests carry configurations that callsync takes, with secrets that the Secrets have', async () => {
   const textOf = (name: string) => find('ConfigMap', name).data?.['callsync.yaml'] ?? '';
   const secretsOf = (name: string) =>
@@ -125,6 +130,9 @@ test('Kubernetes manifests carry configurations that callsync takes, with secret
   writeFileSync(join(scratch, 'callsync.yaml'), textOf('callsync-receiver'));
   const { config: receiver } = await loadReceiverConfig({ cwd: scratch, env: {} });
   for (const { operations } of [worker, receiver]) expect(operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
+  expect(find('StatefulSet', 'receiver').spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(
+    secondsToStop(receiver),
+  );
   // A component that the internet reaches gets no secret of the service, and not the owner's URL.
   expect([receiver.webhook.port, receiver.temporal.address, receiver.source]).toEqual([8780, undefined, undefined]);
   const { volumes } = find('StatefulSet', 'receiver').spec.template.spec;
@@ -187,6 +195,8 @@ test('docker-compose.yml passes settings that callsync takes, and no secret', ()
     expect(config.source.client_secret_file).toBe(name === 'receiver' ? undefined : '/run/secrets/client_secret');
     for (const [, file] of JSON.stringify(config).matchAll(/run\/secrets\/(\w+)/g))
       expect(compose.services[name].secrets).toContain(file);
+    if (name === 'receiver')
+      expect(parseDuration(compose.services[name].stop_grace_period)).toBeGreaterThan(1_000 * secondsToStop(config));
     expect(config.temporal.address).toBe(name === 'receiver' ? undefined : 'temporal:7233');
     expect(compose.services[name].networks).toEqual([name === 'receiver' ? 'receiver' : 'callsync']);
   }

@@ -168,6 +168,7 @@ export const openDeployment = (of: keyof typeof deployments, around: Surrounding
       CALLSYNC_TEMPORAL__NAMESPACE: around.temporal.namespace,
       CALLSYNC_TEMPORAL__TASK_QUEUE: around.temporal.taskQueue,
       CALLSYNC_OPERATIONS__PORT: String(ports.operations),
+      CALLSYNC_WEBHOOK__SHUTDOWN_DELAY_S: '0',
       CALLSYNC_WEBHOOK__PORT: String(ports.webhook),
     };
     const own = (args ?? shipped.args).map(moved);

@@ -103,6 +103,7 @@ export const testCommands = (scope: 'quickstart' | 'all', findProgram = () => `"
       CALLSYNC_STORE__DATA_DIR: join(folder, 'data'),
       CALLSYNC_WEBHOOK__PORT: String(ports['8780']),
       CALLSYNC_OPERATIONS__PORT: '0',
+      CALLSYNC_WEBHOOK__SHUTDOWN_DELAY_S: '0',
       CALLSYNC_SOURCE__LIMITS__REQUESTS: '1000',
     };
   });

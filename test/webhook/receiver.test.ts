@@ -58,7 +58,16 @@ test("a valid delivery by GitHub's vector, over HTTP", async () => {
   expect((await stored())[0]).toMatchObject({ signing_key: 'github', delivery_id: null, hook_id: null });
 });
 
-test('a valid delivery is never decompressed: the signature is over the bytes that came', async () => {
+test('a valid delivery in gzip is verified as it came, and stored as it would have come without', async () => {
+  const packed = gzipSync(body);
+  expect(await statusOf({ ...deliveryHeaders(packed, '1'), 'Content-Encoding': 'gzip' }, packed)).toBe(200);
+  expect(await statusOf(deliveryHeaders(packed, '2', 'another'), packed)).toBe(403);
+  const [row, ...others] = await stored();
+  expect(others).toEqual([]);
+  expect([row?.body, row?.body_hash]).toEqual([body, createHash('sha256').update(body).digest()]);
+});
+
+test('a valid delivery with too much in its gzip is stored as it came, and its headers decide nothing', async () => {
   const bomb = gzipSync(Buffer.alloc(50_000_000));
   const held = process.memoryUsage().rss;
   expect(await statusOf({ ...deliveryHeaders(bomb, '1'), 'Content-Encoding': 'gzip' }, bomb)).toBe(200);
@@ -181,9 +190,27 @@ test('believes X-Forwarded-For of trusted proxies only, for the allow list', asy
   const forbidden = { status: 403, body: '{"error":"forbidden"}' };
   expect((await send(direct.port, '203.0.113.9')).answers[0]).toMatchObject(forbidden);
   const proxied = await database.receive({ config: { ...config, trusted_proxies: ['127.0.0.1'] } });
-  const senders = { '203.0.113.9': 200, '2001:db8::1': 200, '203.0.114.9': 403, '203.0.113.9, 198.51.100.1': 403 };
+  const allowed = ['203.0.113.9', '2001:db8::1', '203.0.113.7:52331', '[2001:DB8::1]:443', '  "[2001:db8::1]"  '];
+  const others = ['203.0.114.9', '203.0.113.9, 198.51.100.1', '203.0.114.9:203', 'unknown', 'fe80::1%eth0'];
+  // A trusted proxy in the middle, as it writes itself.
+  const behind = ['203.0.113.7:1, 127.0.0.1:8080', '203.0.113.7:1,[::ffff:127.0.0.1]:80'];
+  const senders = {
+    ...Object.fromEntries([...allowed, ...behind].map((one) => [one, 200])),
+    ...Object.fromEntries(others.map((one) => [one, 403])),
+  };
   for (const [sender, status] of Object.entries(senders))
     expect((await send(proxied.port, sender)).answers[0]?.status, sender).toBe(status);
+});
+
+test('withdraws before it stops: not ready, but it still accepts, and ends connections', async () => {
+  const other = await database.receive({ config: { shutdown_delay_s: 0 } });
+  const send = async (id: string) => (await exchange(other.port, [head(deliveryHeaders(body, id)), body])).answers[0];
+  expect(await send('1')).toMatchObject({ status: 200, headers: { connection: 'keep-alive' } });
+  expect(other.receiver.ready()).toBe(true);
+  await other.receiver.withdraw();
+  expect(other.receiver.ready()).toBe(false);
+  expect(await send('2')).toMatchObject({ status: 200, headers: { connection: 'close' } });
+  expect(await stored()).toHaveLength(2);
 });
 
 test('answers what it accepted before it stops, and takes nothing more', async () => {

@@ -17,6 +17,6 @@ export default leaf({
     const webhook = `${receiver.address}${config.webhook.path}`;
     const operations = await openOperations(services, { registry, ready: receiver.ready });
     print(options, { webhook, operations }, `webhook   ${webhook}`);
-    await stopped;
+    if ((await stopped()) !== 'SIGINT') await receiver.withdraw();
   },
 });

@@ -34,6 +34,6 @@ export default leaf({
     const shown = Object.entries(addresses).map(([name, value]) => value && `${name.padEnd(10)} ${value}`);
     print(options, addresses, lines(...shown));
     services.say('Running. Ctrl-C finishes the work in progress, then stops.');
-    await Promise.race([stopped, workers.finished]);
+    if ((await stopped(workers.finished)) !== 'SIGINT') await receiver?.withdraw();
   },
 });

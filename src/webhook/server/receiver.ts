@@ -61,6 +61,10 @@ export const createReceiver = (options: ReceiverOptions) => {
   };
   metrics.watch(() => ({ inflightBytes: bodies.bytesHeld(), spool: spool.status(), storeUsable: drain.usable() }));
   const { verifier = signatureVerifier, admit } = options;
+  app.addHook('onRequest', (_request, reply, next) => {
+    if (closing) reply.header('connection', 'close');
+    next();
+  });
   addRoutes(app, { ...parts, config, keys: secrets, verifier, admit, metrics, log });
   let certificateWatch: FileWatch | undefined;
 
@@ -86,6 +90,11 @@ export const createReceiver = (options: ReceiverOptions) => {
       keys: secrets.current().map((key) => key.name),
       inflightBytes: bodies.bytesHeld(),
     }),
+    /** Still accepts for `shutdown_delay_s`, but is not ready, so that proxies turn away. Each answer ends its connection. */
+    async withdraw() {
+      closing = true;
+      await sleep(config.shutdown_delay_s * 1_000);
+    },
     /** Accepts nothing new, finishes and answers accepted requests, then closes secrets and spool. */
     async close() {
       closing = true;
@@ -180,7 +189,7 @@ const createApp = (config: WebhookConfig, certificate: Certificate | undefined):
   };
   return fastify({
     logger: false,
-    trustProxy: config.trusted_proxies.length > 0 ? config.trusted_proxies : false,
+    trustProxy: config.trusted_proxies.length > 0 ? createAddressList(config.trusted_proxies) : false,
     bodyLimit: limits.body_bytes,
     requestTimeout: limits.request_timeout_s * 1_000,
     connectionTimeout: (limits.request_timeout_s + limits.answer_within_s) * 1_000,
