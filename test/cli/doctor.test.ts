@@ -19,6 +19,7 @@ import { makeCertificate, type TestCertificate } from '../support/certificate.ts
 import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
 import { deleteSchedules } from '../support/installation.ts';
+import { listen } from '../support/listen.ts';
 import { createDatabase, useDatabase } from '../support/postgres.ts';
 import { openSimulator } from '../support/simulator.ts';
 import { useTemporal } from '../support/temporal.ts';
@@ -28,7 +29,9 @@ const dataDir = useFolder('doctor');
 const [simulator, temporal] = await Promise.all([startSimulator({ calls: { count: 30 } }), useTemporal()]);
 afterAll(() => simulator.stop());
 
-type Over = Partial<Record<'source' | 'webhook' | 'store' | 'temporal' | 'warehouses', Record<string, unknown>>>;
+type Over = Partial<
+  Record<'source' | 'webhook' | 'store' | 'temporal' | 'warehouses' | 'privacy', Record<string, unknown>>
+>;
 
 const silent = () => undefined;
 /** Until the end of the test. */
@@ -40,6 +43,7 @@ const servicesOf = (over: Over = {}): Services => {
     operations: { enabled: false },
     temporal: { address: temporal.address, task_queue: temporal.taskQueue, ...over.temporal },
     ...(over.warehouses === undefined ? {} : { warehouses: over.warehouses }),
+    ...(over.privacy === undefined ? {} : { privacy: over.privacy }),
   };
   const services = createServices(checkConfig(config, 'test'), silent, silent);
   onTestFinished(services.close);
@@ -166,13 +170,55 @@ test('the webhook round trip arrives, is refused when forged, and leaves no trac
     expect((await store.pool.query(`SELECT 1 FROM ${table}`)).rowCount).toBe(0);
 
   const stranger = servicesOf({ webhook: { secrets: [{ name: 'main', secret: 'another secret' }] } });
-  expect(await roundTrip(stranger, store, url)).toMatchObject(said('failed', '403', 'signing secret'));
+  const refused = await roundTrip(stranger, store, url);
+  expect(refused).toMatchObject(said('failed', '403', 'signing secret'));
+  for (const key of ['webhook.header_prefix', 'webhook.allow_from']) expect(refused.hint).toContain(key);
   const gone = await roundTrip(services, store, `http://127.0.0.1:${closedPort}/webhook`);
   expect(gone).toMatchObject(said('failed', 'ECONNREFUSED'));
   expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
     hint: expect.stringContaining('webhook.path'),
   });
   // Two receivers cannot share the spool folder.
+  await services.close();
+});
+
+test('the webhook round trip has the size of a long call, and names the limit of a proxy that refuses it', async () => {
+  const services = servicesOf();
+  const store = await openStoreService(services);
+  const { address, close } = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
+  const proxy = await listen(async (request, response) => {
+    const body = Buffer.concat(await request.toArray());
+    if (body.length > 1_048_576) return response.writeHead(413).end();
+    const headers = Object.entries(request.headers).filter(([name]) => name.startsWith('x-service-'));
+    const answer = await fetch(`${address}/webhook`, {
+      method: 'POST',
+      body,
+      headers: Object.fromEntries(headers) as Record<string, string>,
+    });
+    return response.writeHead(answer.status).end();
+  });
+  onTestFinished(proxy.close);
+  const trip = () => roundTrip(services, store, `${proxy.url}/webhook`);
+  expect(await trip()).toMatchObject(
+    said('failed', 'answers 413 to a delivery of 2.0 MB', 'webhook.limits.body_bytes'),
+  );
+  expect((await store.pool.query("SELECT 1 FROM inbox WHERE outcome <> 'rejected'")).rowCount).toBe(0);
+  // No larger than the receiver itself takes.
+  const small = servicesOf({ webhook: { limits: { body_bytes: 1_000_000 } } });
+  expect(await roundTrip(small, store, `${proxy.url}/webhook`)).toMatchObject(said('ok', 'of 1.0 MB'));
+  await store.query(
+    `INSERT INTO inbox (received_at, outcome, body) SELECT now(), 'accepted', convert_to(repeat('x', 3000000), 'UTF8')`,
+  );
+  expect(await trip()).toMatchObject(said('failed', 'of 3.0 MB'));
+  await store.query('TRUNCATE inbox');
+  await close();
+});
+
+test('the webhook round trip finds its sample under privacy rules too', async () => {
+  const services = servicesOf({ privacy: { profile: 'pseudonymous', unreadable: 'drop' } });
+  const store = await openStoreService(services);
+  const receiver = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
+  expect(await roundTrip(services, store, `${receiver.address}/webhook`)).toMatchObject({ outcome: 'ok' });
   await services.close();
 });
 

@@ -93,21 +93,24 @@ export const listKeyUsage = (db: Queryable) =>
      SELECT signing_key AS key, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstUsed", max(last_at) AS "lastUsed"
        FROM (${senders}) s GROUP BY signing_key ORDER BY max(last_at) DESC`;
 
-/** Returns whether there was one. */
-const removeFromInbox = (db: Queryable, which: Sql): Promise<boolean> =>
-  db.has`WITH gone AS (DELETE FROM inbox WHERE ${which} RETURNING seq),
-          unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
-     SELECT 1 FROM gone`;
+/** Newest deliveries that are looked through. */
+const newest = 10_000;
 
-/** Finds and removes a delivery by the SHA-256 of its body, or the record of a refused one by its delivery id. */
+/** Samples among the newest deliveries. A sample is found by its delivery id, because privacy rules key the hash of a body. */
 export const createSampleStore = (db: Queryable) => ({
-  hasDelivery: (bodyHash: Buffer) => db.has`SELECT 1 FROM inbox WHERE body_hash = ${bodyHash} LIMIT 1`,
-  /** Deletes from the inbox first: a running merge ends before, and its quarantined records follow. */
-  removeDelivery: async (bodyHash: Buffer): Promise<void> => {
-    await removeFromInbox(db, sql`body_hash = ${bodyHash}`);
-    await db.query`DELETE FROM quarantine WHERE body_hash = ${bodyHash}`;
+  /** Deletes a sample, or the record of a refused one, and its record in quarantine. Returns whether it was there. */
+  take: async (id: string): Promise<boolean> => {
+    // From the inbox first: a running merge ends before, and its quarantined records follow.
+    const hashes = await db.column<Buffer | null>`
+      WITH gone AS (DELETE FROM inbox WHERE seq > (SELECT max(seq) FROM inbox) - ${newest} AND delivery_id = ${id}
+                    RETURNING seq, body_hash),
+           unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
+      SELECT body_hash FROM gone`;
+    await db.query`DELETE FROM quarantine WHERE source = 'webhook' AND body_hash = ANY(${hashes})`;
+    return hashes.length > 0;
   },
-  /** Returns whether there was one. */
-  removeRefused: (id: string): Promise<boolean> =>
-    removeFromInbox(db, sql`outcome = 'rejected' AND received_at > now() - interval '1 hour' AND delivery_id = ${id}`),
+  /** Bytes of the largest; null if no body is left. */
+  largest: () =>
+    db.value<number | null>`
+      SELECT max(octet_length(body)) FROM (SELECT body FROM inbox ORDER BY seq DESC LIMIT ${newest}) AS deliveries`,
 });

@@ -1,6 +1,6 @@
 /** Checks of the webhook: keys, the public address, and a round trip through it. */
 
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
@@ -16,14 +16,24 @@ import type { Services } from '../../parts/services.ts';
 import { type SendAttempt, sendWebhook } from '../webhook/send.ts';
 import { type Checks, type Finding, failed, needStore, ok, silent, skipped, warning } from './check.ts';
 
-/** A signed sample through the public address, or `url` in its place. @throws CallsyncError WEBHOOK_SECRET_… */
-export const roundTrip = (services: Services, store: Store, url: string): Promise<Finding> => {
+/** Bytes of a call of an hour: the default limit of a proxy may be lower. */
+const longCallBytes = 2_000_000;
+const envelopeBytes = 100;
+
+/**
+ * A signed sample through the public address, or `url` in its place, as large as the largest of the newest deliveries.
+ * @throws CallsyncError WEBHOOK_SECRET_…
+ */
+export const roundTrip = async (services: Services, opened: Store, url: string): Promise<Finding> => {
   const { webhook } = services.config;
-  return tryRoundTrip({
+  const store = createSampleStore(opened);
+  const bytes = Math.max(longCallBytes, (await store.largest()) ?? 0);
+  return await tryRoundTrip({
     url,
     headerPrefix: webhook.header_prefix,
     key: webhook.secrets.length === 0 ? undefined : readSigningKey(webhook.secrets),
-    store: createSampleStore(store),
+    store,
+    bytes: Math.min(bytes, webhook.limits.body_bytes - envelopeBytes),
   });
 };
 
@@ -76,27 +86,26 @@ export const tryRoundTrip = async (options: {
   readonly key: ReturnType<typeof readSigningKey> | undefined;
   readonly store: ReturnType<typeof createSampleStore>;
   readonly ca?: string;
+  /** Of the sample; few by default. */
+  readonly bytes?: number;
   /** Longest from the answer to the row in the inbox. */
   readonly storedWithinMs?: number;
 }): Promise<Finding> => {
-  const { url, headerPrefix: prefix, key, store, ca, storedWithinMs = 15_000 } = options;
-  // Without unique_id it never becomes a call, even if it cannot be removed.
-  const body = Buffer.from(JSON.stringify({ callsync_check: randomUUID() }));
-  const hash = createHash('sha256').update(body).digest();
-  const common = { url, body, prefix, hookId: [...(key?.hookIds ?? [])][0], ca };
-  const sent = await sendWebhook({ ...common, secret: key?.secret });
+  const { url, headerPrefix: prefix, key, store, ca, bytes = 0, storedWithinMs = 15_000 } = options;
+  const common = { url, body: sampleOf(0), prefix, hookId: [...(key?.hookIds ?? [])][0], ca };
+  const sent = await sendWebhook({ ...common, body: sampleOf(bytes), secret: key?.secret });
   const last = sent.attempts.at(-1);
-  if (!sent.delivered) return explainRefusal(url, last);
-  try {
-    for (const until = Date.now() + storedWithinMs; !(await store.hasDelivery(hash)); await delay(100)) {
-      if (Date.now() <= until) continue;
-      return failed(
-        `${url} accepted a delivery that did not arrive in this inbox.`,
-        'Check that the address leads to the receiver of this configuration, and that its store is this one.',
-      );
-    }
-  } finally {
-    await store.removeDelivery(hash);
+  if (!sent.delivered) {
+    const small = await sendWebhook({ ...common, secret: key?.secret, retry: false });
+    await store.take(small.deliveryId);
+    return small.delivered ? explainLimit(url, bytes, last) : explainRefusal(url, last);
+  }
+  for (const until = Date.now() + storedWithinMs; !(await store.take(sent.deliveryId)); await delay(100)) {
+    if (Date.now() <= until) continue;
+    return failed(
+      `${url} accepted a delivery that did not arrive in this inbox.`,
+      'Check that the address leads to the receiver of this configuration, and that its store is this one.',
+    );
   }
   if (key === undefined)
     return warning(
@@ -106,19 +115,34 @@ export const tryRoundTrip = async (options: {
   const forged = await sendWebhook({ ...common, secret: randomUUID(), retry: false });
   if (!forged.delivered) {
     // The receiver records refusals a little later. Nobody attacks here, so the record would be a false alarm.
-    for (const until = Date.now() + recordedWithinMs; !(await store.removeRefused(forged.deliveryId)); await delay(100))
+    for (const until = Date.now() + recordedWithinMs; !(await store.take(forged.deliveryId)); await delay(100))
       if (Date.now() > until) break;
-    return ok(`The receiver accepted a signed delivery in ${last?.ms ?? 0} ms, and refused a forged delivery.`);
+    const size = sizeOf(bytes);
+    return ok(
+      `The receiver accepted a signed delivery of ${size} in ${last?.ms ?? 0} ms, and refused a forged delivery.`,
+    );
   }
-  await store.removeDelivery(hash);
+  await store.take(forged.deliveryId);
   return failed(
     `${url} accepts deliveries with a wrong signature.`,
     'Remove webhook.allow_unsigned, and check that nothing else answers at that address.',
   );
 };
 
+/** Without unique_id it never becomes a call, even if it cannot be removed. */
+const sampleOf = (bytes: number): Buffer =>
+  Buffer.from(JSON.stringify({ callsync_check: randomUUID(), filler: 'x'.repeat(bytes) }));
+
+const sizeOf = (bytes: number): string => (bytes < 100_000 ? `${bytes} bytes` : `${(bytes / 1e6).toFixed(1)} MB`);
+
+const explainLimit = (url: string, bytes: number, { status, failure }: Partial<SendAttempt> = {}): Finding =>
+  failed(
+    `${url} accepts small deliveries, but answers ${status ?? failure ?? 'nothing'} to a delivery of ${sizeOf(bytes)}.`,
+    'Give the proxy the body limit of webhook.limits.body_bytes, such as client_max_body_size of nginx.',
+  );
+
 const hints: Readonly<Record<number, string>> = {
-  403: 'Restart the receiver with this configuration, because it does not know this signing secret. Check webhook.allow_from.',
+  403: 'Restart the receiver with this configuration, because it does not know this signing secret. Check webhook.header_prefix and webhook.allow_from.',
   404: 'Correct the path of webhook.public_url, or the path in the proxy; it must lead to webhook.path.',
   503: 'Run callsync status, and read the log of the receiver; it is overloaded or cannot store deliveries.',
 };
