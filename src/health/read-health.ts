@@ -117,7 +117,7 @@ const figuresSql = `
   SELECT (extract(epoch FROM now()) * 1000)::float8 AS at,
          (SELECT coalesce(max(epoch), 0) FROM epochs)::int AS epoch,
          (SELECT count(*) FROM holds)::int AS holds,
-         (SELECT ${age('received_at')} FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS "inboxAge",
+         (SELECT ${age('stored_at')} FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS "inboxAge",
          (SELECT ${age('received_at')} FROM quarantine WHERE state = 'open' ORDER BY id LIMIT 1) AS "quarantineAge",
          (SELECT json_build_object('count', count(*), 'oldestAge', ${age('min(requested_at)')}, 'unanswered',
               (SELECT count(*) FROM (SELECT FROM rereads WHERE ${givenUpRereads} LIMIT ${countedAtMost}) AS g)) FROM ${waitingRereads}) AS rereads,
@@ -133,7 +133,7 @@ const figuresSql = `
          (SELECT ${age('updated_at')} FROM meta WHERE key = 'worker') AS "workerAge",
          (SELECT json_build_object('arrived', count(*), 'merged', count(*) FILTER (WHERE outcome <> 'pending'),
               'refused', (SELECT count(*) FROM (SELECT FROM inbox WHERE outcome = 'rejected' AND received_at > now() - interval '1 hour' LIMIT ${countedAtMost}) AS r),
-              'deliveryAge', (SELECT ${age('received_at')} FROM inbox ORDER BY seq DESC LIMIT 1),
+              'deliveryAge', (SELECT ${age('stored_at')} FROM inbox ORDER BY seq DESC LIMIT 1),
               'callAge', (SELECT ${age('call_timestamp')} FROM ledger WHERE call_timestamp <= now() AND NOT tombstone ORDER BY call_timestamp DESC LIMIT 1))
             FROM (SELECT outcome FROM inbox WHERE outcome <> 'rejected' AND received_at > now() - interval '1 minute' LIMIT ${countedAtMost}) AS d) AS flow`;
 

@@ -32,4 +32,9 @@ END $$;`,
     sql: `-- As every other call id: a join compares under "C", and an index of another collation does not serve it.
 ALTER TABLE inbox ALTER COLUMN call_id TYPE text COLLATE "C";`,
   },
+  {
+    name: '4-expand-inbox-stored-at',
+    sql: `-- By the clock of the store; received_at is by the clock of the receiver, or from before a time in the spool.
+ALTER TABLE inbox ADD COLUMN stored_at timestamptz NOT NULL DEFAULT now();`,
+  },
 ];

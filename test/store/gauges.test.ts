@@ -77,6 +77,16 @@ test('the time to a warehouse is that of the first load of what a delivery broug
   expect(await visible()).toEqual(first);
 });
 
+test('a delivery waits by the clock of the store, whatever the clock of its receiver says', async () => {
+  await store.query(
+    `INSERT INTO inbox (arrival_id, received_at) VALUES (gen_random_uuid(), now() - interval '1 hour')`,
+  );
+  const { inbox, flow } = await read();
+  expect(inbox.oldestAge).toBeLessThan(600);
+  expect(flow.deliveryAge).toBeLessThan(600);
+  await store.query(`DELETE FROM inbox WHERE outcome = 'pending'`);
+});
+
 test('tells how far sync is, and what of the request limit is granted', async () => {
   await store.query(`INSERT INTO watermarks (name, axis, watermark, started_from, seen_to, last_error)
       SELECT 'sync', 'qualified', now() - interval '2 days', now() - interval '9 days', now() - interval '20 minutes', 'SERVICE_UNREACHABLE'`);
