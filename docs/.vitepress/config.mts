@@ -23,6 +23,7 @@ export default {
           'connect-your-service': 'Connect your service',
           'deploy-compose': 'Deploy with Compose',
           'deploy-kubernetes': 'Deploy on Kubernetes',
+          proxies: 'Proxies',
           'managed-services': 'Managed services',
           'size-and-cost': 'Size and cost',
           monitor: 'Monitor',

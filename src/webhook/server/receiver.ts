@@ -195,6 +195,8 @@ const createApp = (config: WebhookConfig, certificate: Certificate | undefined):
     connectionTimeout: (limits.request_timeout_s + limits.answer_within_s) * 1_000,
     keepAliveTimeout: limits.keep_alive_s * 1_000,
     forceCloseConnections: 'idle',
+    // A request that still came over a connection is answered like those before it.
+    return503OnClosing: false,
     ...(certificate
       ? { https: { ...server, ...certificate, handshakeTimeout: server.headersTimeout } }
       : { http: server }),

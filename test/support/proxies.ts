@@ -1,0 +1,113 @@
+/** Real proxies before receivers, each with the very block of docs/guides/proxies.md, on addresses of loopback. */
+import { spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findFreePort } from '../../src/local/local-process.ts';
+import { makeCertificate } from './certificate.ts';
+import { endProcess } from './installation.ts';
+import { read } from './repository.ts';
+import { installDebian } from './tools.ts';
+import { until } from './until.ts';
+
+const page = read('docs/guides/proxies.md');
+
+/** The block of the page. @param count of receivers: the page says what one receiver alone omits */
+const blockOf = (name: string, count: number): string => {
+  const block = new RegExp(`^\`\`\`${name}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)?.[1];
+  if (block === undefined) throw new Error(`docs/guides/proxies.md has no block for ${name}`);
+  return count > 1 ? block : block.replaceAll(/^.*10\.0\.0\.12.*\n/gm, '').replaceAll(/^.*# two receivers\n/gm, '');
+};
+
+interface Kind {
+  readonly program: string;
+  /** A whole configuration around the block. */
+  readonly file: (block: string, folder: string, port: number) => string;
+  readonly args: (file: string) => readonly string[];
+}
+
+const modules =
+  'mpm_event authz_core socache_shmcb ssl slotmem_shm proxy proxy_http proxy_balancer lbmethod_byrequests';
+
+const kinds = {
+  nginx: {
+    program: '/usr/sbin/nginx',
+    file: (block, folder) =>
+      `daemon off; user root; pid ${folder}/pid; error_log ${folder}/log;\n${block.replace('http {', 'http { access_log off;')}`,
+    args: (file) => ['-c', file],
+  },
+  haproxy: { program: '/usr/sbin/haproxy', file: (block) => block, args: (file) => ['-db', '-f', file] },
+  caddy: {
+    program: '/usr/bin/caddy',
+    file: (block, folder, port) =>
+      `{\nadmin off\nauto_https disable_redirects\nstorage file_system ${folder}\n}\n${block.replace(/^localhost /m, `localhost:${port} `)}`,
+    args: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
+  },
+  apache: {
+    program: '/usr/sbin/apache2',
+    file: (block, folder, port) => {
+      const loaded = modules.split(' ').map((one) => `LoadModule ${one}_module /usr/lib/apache2/modules/mod_${one}.so`);
+      return `${loaded.join('\n')}\nServerRoot ${folder}\nDefaultRuntimeDir ${folder}\nPidFile ${folder}/pid
+ErrorLog ${folder}/log\nUser www-data\nServerName localhost\nListen ${port}\n${block}`;
+    },
+    args: (file) => ['-D', 'FOREGROUND', '-f', file],
+  },
+} satisfies Readonly<Record<string, Kind>>;
+
+export type ProxyName = keyof typeof kinds;
+export const proxyNames = Object.keys(kinds) as ProxyName[];
+
+/** Installs those that are missing; needs root. */
+export const installProxies = () =>
+  installDebian({
+    nginx: kinds.nginx.program,
+    haproxy: kinds.haproxy.program,
+    caddy: kinds.caddy.program,
+    apache2: kinds.apache.program,
+  });
+
+/**
+ * Listens when it resolves.
+ * @param receivers addresses of loopback, at most as many as the page has
+ * @param change of the block, for settings that the page does not have
+ */
+export const startProxy = async (
+  name: ProxyName,
+  input: {
+    readonly receivers: readonly string[];
+    readonly folder: string;
+    readonly change?: (block: string) => string;
+  },
+) => {
+  const { receivers, change = (block) => block } = input;
+  const { program, file, args }: Kind = kinds[name];
+  const folder = join(input.folder, name);
+  const [port, inner] = [await findFreePort(), await findFreePort()];
+  const { cert, key } = makeCertificate();
+  const [path, certificate] = [join(folder, 'conf'), join(folder, 'localhost')];
+  const [one = '', two = ''] = receivers;
+  const block = blockOf(name, receivers.length)
+    .replaceAll('/etc/ssl/calls.example.com', certificate)
+    .replaceAll('calls.example.com', 'localhost')
+    .replaceAll(/\b443\b/g, String(port))
+    .replaceAll(/\b8799\b/g, String(inner))
+    .replaceAll('10.0.0.11', one)
+    .replaceAll('10.0.0.12', two);
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  // HAProxy reads both from one file, others the certificate alone.
+  await writeFile(`${certificate}.pem`, cert + key);
+  await writeFile(`${certificate}.key`, key);
+  await writeFile(path, file(change(block), folder, port));
+  const child = spawn(program, args(path), {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { HOME: folder, PATH: process.env.PATH },
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+  const url = `https://localhost:${port}/webhook`;
+  const get = () => fetch(url.replace('https', 'http')).then(Boolean, (error) => error.cause?.code !== 'ECONNREFUSED');
+  await until(`${name} listens`, () => {
+    if (child.exitCode !== null) throw new Error(`${name} ended: ${said}`);
+    return get();
+  });
+  return { url, ca: cert, close: () => endProcess(child, 'SIGTERM') };
+};
