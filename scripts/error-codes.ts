@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { nextSteps } from '../src/cli/shell/error-notes.ts';
 import { exitOf, exits, nextStep } from '../src/cli/shell/output.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
+import { passing } from '../src/source/http/http.ts';
 
 /** Meanings of errors whose messages come from elsewhere, for the page of errors. */
 export const meanings: Readonly<Record<string, string>> = {
@@ -34,7 +35,7 @@ export interface ErrorCode {
 
 /** Literals of the same form that are no codes of ours: of Node, OpenSSL, undici, BigQuery, Parquet, Temporal, the environment. */
 const foreign =
-  /^(AUTO_UPGRADE|BYTE_ARRAY|CERT_HAS_EXPIRED|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|LOG_ANALYZER|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|TIMESTAMP_MICROS|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
+  /^(AUTO_UPGRADE|BYTE_ARRAY|CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|LOG_ANALYZER|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|TIMESTAMP_MICROS|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
 /** The table of BigQuery's faults names codes without a call; `stop` and `missing` are terminal. */
 const judged = /(?:\[|meaning:)\s*'(duplicate|missing|lost|again|quota|stop)',\s*(?:code: )?$/;
 const hintOfJudged = /^,\s*(?:'.*'|\/.*\/i),\s*(?=')/;
@@ -128,7 +129,9 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
 /** Commands end with their errors; jobs are tried again. */
 const ofCommands = /^src\/(cli|simulator|pipeline\/go-live)\b/;
 
-const again = ({ kinds, files }: ErrorCode): string => {
+const again = ({ code, kinds, files }: ErrorCode): string => {
+  if (passing.has(code))
+    return 'Persists until you change something. If the service answered before, callsync retries for 5 minutes.';
   if (kinds.has('transient') && [...files].every((file) => ofCommands.test(file))) return 'Run the command again.';
   if (kinds.size === 2) return 'The cause decides whether callsync retries; the message says it.';
   return kinds.has('transient') ? 'callsync retries automatically.' : 'Persists until you change something.';
@@ -139,7 +142,7 @@ const plain = (text: string): string => text.replaceAll('<', '&lt;').replaceAll(
 
 const areas: readonly (readonly [title: string, codes: RegExp])[] = [
   ['Arguments and configuration', /^(USAGE|CONFIG|PRESET|AXIS|SECRET|RETENTION_OFF|PRIVACY_OFF|RECONCILE_AXIS)/],
-  ['The service', /^(ACCESS|SERVICE|LIST|REDIRECT|TOKEN|RESPONSE|PAGE|WINDOW|PROBE|REREAD)/],
+  ['The service', /^(ACCESS|SERVICE|LIST|LINK|REDIRECT|TOKEN|RESPONSE|PAGE|WINDOW|PROBE|REREAD)/],
   ['Webhooks and spool', /^(WEBHOOK|SPOOL|SEGMENT|INBOX|NOT_DURABLE|STORE_SLOW|WAKE|DELIVERY)/],
   ['Going live', /^GO_LIVE/],
   ['PostgreSQL and the store', /^(DATABASE|STORE|LEDGER|POSTGRES|MIGRATION)/],

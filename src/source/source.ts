@@ -85,6 +85,6 @@ const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
   return createTokenSource(grant, {
     assumedLifetimeMs: config.token_lifetime_s * 1000,
     // All requests wait for a token, so callsync retries it sooner than other requests.
-    backoff: { baseMs: Math.min(250, retry_base_ms), maxMs: Math.min(5_000, retry_max_ms) },
+    backoff: { baseMs: Math.min(250, retry_base_ms), maxMs: retry_max_ms },
   });
 };

@@ -37,4 +37,9 @@ ALTER TABLE inbox ALTER COLUMN call_id TYPE text COLLATE "C";`,
     sql: `-- By the clock of the store; received_at is by the clock of the receiver, or from before a time in the spool.
 ALTER TABLE inbox ADD COLUMN stored_at timestamptz NOT NULL DEFAULT now();`,
   },
+  {
+    name: '5-expand-request-spacing',
+    sql: `-- Distance of slots after an overload of the service, and when it was last widened, on the clock of the slots.
+ALTER TABLE request_limits ADD COLUMN spacing_ms float8 NOT NULL DEFAULT 0, ADD COLUMN widened_at bigint NOT NULL DEFAULT 0;`,
+  },
 ];

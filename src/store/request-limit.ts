@@ -11,10 +11,14 @@ interface SharedSlotRules {
   readonly liveIdleMs: number;
   /** Length of the rolling window with its margin, in milliseconds. */
   readonly spanMs: number;
+  /** Distances of slots after an overload, in milliseconds, and their factors. */
+  readonly spacing: Readonly<Record<'first' | 'wider' | 'most' | 'closer' | 'least', number>>;
 }
 
 const clock = toMicros('clock_timestamp()');
 const statementClock = toMicros('statement_timestamp()');
+const spaced = sql`CASE WHEN spacing_ms > 0 THEN greatest(coalesce(slots[cardinality(slots)], 0), coalesce(live_slots[cardinality(live_slots)], 0))
+                        + (spacing_ms * 1000)::bigint ELSE 0 END`;
 const granted = sql`CASE WHEN last_is_live THEN live_slots[cardinality(live_slots)] ELSE slots[cardinality(slots)] END`;
 
 /**
@@ -24,12 +28,12 @@ const granted = sql`CASE WHEN last_is_live THEN live_slots[cardinality(live_slot
  */
 export const createSharedSlots = (db: Queryable, rules: SharedSlotRules) => {
   const spanMicros = Math.round(rules.spanMs * 1000);
-  const { name } = rules;
+  const { name, spacing } = rules;
   const ensure = () => db.query`INSERT INTO request_limits (name) VALUES (${name}) ON CONFLICT (name) DO NOTHING`;
   /** Time of the next slot of a window, even if it is past. */
   const freeAt = (slots: Sql, size: number): Sql =>
     sql`greatest(blocked_until, coalesce(${slots}[cardinality(${slots}) - ${size}::int + 1], 0) + ${spanMicros}::bigint,
-                 coalesce(${slots}[cardinality(${slots})], 0))`;
+                 coalesce(${slots}[cardinality(${slots})], 0), ${spaced})`;
   const append = (slots: Sql, size: number): Sql =>
     sql`${slots}[greatest(cardinality(${slots}) - ${size}::int + 2, 1):] || greatest(${clock}, ${freeAt(slots, size)})`;
   const all = [sql`slots`, rules.requests - rules.live] as const;
@@ -38,24 +42,32 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules) => {
     // Nothing here may ask the clock twice: both windows must see the same choice.
     const useLive = sql`(${rules.live}::int > 0 AND (${isLive}::boolean OR ${statementClock} > live_at + ${rules.liveIdleMs * 1000}::bigint)
                     AND ${freeAt(...live)} < ${freeAt(...all)})`;
-    return db.row<{ wait_micros: number; slot: number } | undefined>`
+    return db.row<{ wait_micros: number; slot: number; spacing_ms: number } | undefined>`
       UPDATE request_limits
          SET slots = CASE WHEN ${useLive} THEN slots ELSE ${append(...all)} END,
              live_slots = CASE WHEN ${useLive} THEN ${append(...live)} ELSE live_slots END,
              last_is_live = ${useLive}, live_at = CASE WHEN ${isLive}::boolean THEN ${statementClock} ELSE live_at END
-       WHERE name = ${name} RETURNING ${granted} - ${clock} AS wait_micros, ${granted} AS slot`;
+       WHERE name = ${name} RETURNING ${granted} - ${clock} AS wait_micros, ${granted} AS slot, spacing_ms`;
   };
 
   return {
     /** The slot: milliseconds from now until it, and its time on the server's clock in milliseconds. */
     grant: async (isLive: boolean) => {
       const row = (await grantSlot(isLive)) ?? (await ensure().then(() => grantSlot(isLive)));
-      return { waitMs: Math.max(0, (row?.wait_micros ?? 0) / 1000), at: (row?.slot ?? 0) / 1000 };
+      const { wait_micros = 0, slot = 0, spacing_ms = 0 } = row ?? {};
+      return { waitMs: Math.max(0, wait_micros / 1000), at: slot / 1000, isSpaced: spacing_ms > 0 };
     },
-    block: async (ms: number) => {
+    block: async (ms: number, after = Number.MAX_SAFE_INTEGER / 1000) => {
       await ensure();
-      await db.query`UPDATE request_limits SET blocked_until = greatest(blocked_until, ${clock} + ${Math.round(ms * 1000)}::bigint)
-                      WHERE name = ${name}`;
+      const isFirst = sql`widened_at <= ${Math.round(after * 1000)}::bigint`;
+      await db.query`UPDATE request_limits SET blocked_until = greatest(blocked_until, ${clock} + ${Math.round(ms * 1000)}::bigint),
+             spacing_ms = CASE WHEN ${isFirst} THEN least(${spacing.most}::float8, greatest(${spacing.first}::float8, spacing_ms * ${spacing.wider}::float8))
+                               ELSE spacing_ms END,
+             widened_at = CASE WHEN ${isFirst} THEN ${clock} ELSE widened_at END WHERE name = ${name}`;
+    },
+    relax: async () => {
+      await db.query`UPDATE request_limits SET spacing_ms = CASE WHEN spacing_ms < ${spacing.least}::float8 THEN 0
+                            ELSE spacing_ms * ${spacing.closer}::float8 END WHERE name = ${name}`;
     },
     /** Whether a block that came after the grant covers the slot at `at`. */
     isBlocked: (at: number) =>

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { notificationsConfigSchema } from '../../schemas/config/notifications.ts';
 import { openChannels } from '../../src/health/notifications/channels.ts';
 import { notice, sendMessages } from '../../src/health/notifications/watch.ts';
@@ -10,6 +10,7 @@ import { openStore } from '../../src/store/store.ts';
 import { useFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { openProxy } from '../support/proxy.ts';
 
 const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
 const folder = useFolder('notify');
@@ -46,6 +47,27 @@ test('signs what it posts, and sends Slack text that mentions nobody', async () 
   expect(JSON.parse(plain?.body ?? '')).toEqual({ text: '*Wrong*: &lt;!channel&gt; &amp; more' });
   status = 500;
   await expect(pager?.send(message)).rejects.toMatchObject({ code: 'NOTIFICATION_FAILED', kind: 'transient' });
+});
+
+test('posts through the proxy of the environment', async () => {
+  const proxy = await openProxy(server.url);
+  vi.stubEnv('HTTPS_PROXY', proxy.url);
+  vi.stubEnv('HTTP_PROXY', proxy.url);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const away = { type: 'webhook', name: 'away', url: 'http://hooks.example/hook', secret_file: join(folder, 'secret') };
+  await writeFile(join(folder, 'slack-away'), 'http://slack.example/hook');
+  const chat = { type: 'slack', name: 'chat', url_file: join(folder, 'slack-away') };
+  status = 200;
+  for (const channel of openChannels(notificationsConfigSchema.parse({ channels: [away, chat] })).values())
+    await channel.send({
+      id: 'msg-2',
+      condition: 'stale',
+      subject: '',
+      state: 'firing',
+      summary: 'It is late.',
+      at: 0,
+    });
+  expect(proxy.hosts).toEqual(['hooks.example:80', 'slack.example:80']);
 });
 
 test('tells each change once, however many processes look, and again when a channel was away', async () => {

@@ -129,7 +129,7 @@ describe('named within a minute, and cleared within one:', () => {
     expect(told.doctor).toContain('See the other findings.');
     const timeline = () => text('#events');
     await expect.poll(timeline, poll).toMatch(words);
-    await expect.poll(timeline, poll).toMatch(/error Reading new calls failed \(SERVICE_UNAVAILABLE\)/);
+    await expect.poll(timeline, poll).toMatch(/error Reading new calls failed \(SERVICE_OVERLOADED\)/);
     await site.control.configure({ faults: { rates: {} } });
     const cleared = await timed(() => expect.poll(() => text('#headline'), poll).not.toMatch(words));
     // Beside other load a read may be late again, after the page was read.

@@ -1,8 +1,11 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { terminal } from '../../src/lib/errors.ts';
-import { createRefusals, readRetryAfter, retryAfterOf } from '../../src/source/http/http.ts';
+import { createRefusals, readRetryAfter, retryAfterOf, untrusted } from '../../src/source/http/http.ts';
+import { createLocalRequestLimiter } from '../../src/source/http/limiter.ts';
+import { createSource, requestLimitRules } from '../../src/source/source.ts';
+import { openProxy } from '../support/proxy.ts';
 import {
   always,
   configFor,
@@ -105,11 +108,24 @@ test.concurrent.for<[string, () => Record<string, string>, number]>([
   expect(performance.now() - started).toBeGreaterThanOrEqual(least);
 });
 
-test.concurrent('the source holds every request back after a 429', async ({ expect, onTestFinished }) => {
-  const refuse = (response: Response) => json(response, 429, {}, { 'retry-after': '1' });
-  const { source, times } = await startSpoilt(refuse, onTestFinished);
+// Without a word of the service, for a tenth of the limit's window.
+test.concurrent.for<[string, (response: Response) => void]>([
+  ['a 429', (response) => json(response, 429, {}, { 'retry-after': '1' })],
+  ['a 429 without Retry-After', (response) => json(response, 429, {})],
+  ['a 503', (response) => json(response, 503, {}, { 'retry-after': '1' })],
+  ['a 503 without Retry-After', (response) => json(response, 503, {})],
+  ['a reset', (response) => response.socket?.resetAndDestroy()],
+])('the source holds every request back after %s', async ([, refuse], { expect, onTestFinished }) => {
+  const { source: spoilt, times } = await startSpoilt(refuse, onTestFinished, { limits: { per_s: 10 } });
+  const limiter = createLocalRequestLimiter(requestLimitRules(spoilt.config));
+  const source = createSource(spoilt.config, { limiter });
+  onTestFinished(source.close);
+  const held = new Promise<void>((resolve) => {
+    const { penalize } = limiter;
+    limiter.penalize = (...of) => penalize(...of).then(resolve);
+  });
   const first = readAll(source);
-  while (source.list.counts.rateLimited === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await held;
   await Promise.all([first, readAll(source), readAll(source)]);
   const [refused = 0, ...later] = times;
   expect(later.every((at) => at - refused > 950)).toBe(true);
@@ -135,6 +151,53 @@ test.each([
   expect(error.message).not.toMatch(/12 34|example\.org/);
 });
 
+const startProxied = async (environment: Readonly<Record<string, string>>, base: string) => {
+  const server = await startServer(withTokens(always(200, list)));
+  const proxy = await openProxy(server.url);
+  for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy'])
+    vi.stubEnv(name, environment[name]?.replace('PROXY', proxy.url));
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const source = openSource({ ...configFor(base.replace('LOCAL', server.url)), allow_http: true });
+  return { proxy, server, source };
+};
+
+test.each([
+  ['http://service.example', { HTTP_PROXY: 'PROXY' }],
+  ['http://service.example', { http_proxy: 'PROXY', NO_PROXY: 'other.example' }],
+])('list and tokens of %s go through the proxy of the environment (%j)', async (base, environment) => {
+  const { proxy, server, source } = await startProxied(environment, base);
+  expect(await readAll(source)).toEqual(list);
+  expect(new Set(proxy.hosts)).toEqual(new Set(['service.example:80']));
+  expect(server.requests).toHaveLength(2);
+});
+
+test.each(['HTTPS_PROXY', 'https_proxy'])('%s has a tunnel made to an https service', async (name) => {
+  const { proxy, source } = await startProxied({ [name]: 'PROXY' }, 'https://service.example');
+  // The server behind the tunnel speaks no TLS.
+  await refusalOf(readAll(source));
+  expect(new Set(proxy.hosts)).toEqual(new Set(['service.example:443']));
+});
+
+test.each([
+  [{ HTTP_PROXY: 'PROXY', NO_PROXY: 'service.example' }, 'http://service.example'],
+  [{ HTTP_PROXY: 'PROXY', no_proxy: '*' }, 'http://service.example'],
+  [{ HTTP_PROXY: 'PROXY' }, 'LOCAL'],
+])('hosts of NO_PROXY and this machine are reached without the proxy (%j %s)', async (environment, base) => {
+  const { proxy, source } = await startProxied(environment, base);
+  await readAll(source).catch(() => undefined);
+  expect(proxy.hosts).toEqual([]);
+});
+
+test.each(['proxy.example:3128', 'user:pass-word@proxy'])(
+  'an unusable address of a proxy is said without it: %s',
+  (address) => {
+    vi.stubEnv('HTTPS_PROXY', address);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const refused = { code: 'CONFIG_PROXY', message: expect.not.stringContaining(address) };
+    expect(() => openSource(configFor('https://service.example'))).toThrowError(expect.objectContaining(refused));
+  },
+);
+
 test('the source stops at once when it is told to', async () => {
   const { source } = await start(always(503, {}, { 'retry-after': '600' }));
   const stop = new AbortController();
@@ -145,17 +208,101 @@ test('the source stops at once when it is told to', async () => {
   await expect(reading).rejects.toThrow('enough');
 });
 
-const linked = { list: { pagination: { style: 'link' } } } as const;
-// A service that has answered before gets another try.
-test.each<[string, string, (url: string) => Handler, Partial<SourceConfigInput>]>([
-  ['to another host', 'terminal', (url) => redirect(302, `${url}/calls`), {}],
-  ['in a Link header', 'transient', (url) => always(200, list, { link: `<${url}/calls>; rel="next"` }), linked],
-])('redirects %s never carry the token', async (_, kind, answerWith, config) => {
+test('redirects to another host never carry token or secret, and say which of them', async () => {
   const other = await startServer(always(200, list));
-  const { source } = await start(answerWith(other.url), config);
-  expect(await refusalOf(readAll(source))).toMatchObject({ code: 'REDIRECT_REFUSED', kind });
+  const { source } = await start(redirect(302, `${other.url}/calls`));
+  const refused = { code: 'REDIRECT_REFUSED', kind: 'terminal' };
+  expect(await refusalOf(readAll(source))).toMatchObject({
+    ...refused,
+    message: expect.stringMatching(/; the token was/),
+  });
+  const { source: moved } = await serve(redirect(307, `${other.url}/token`));
+  const secret = expect.stringMatching(/; the client secret was/);
+  expect(await refusalOf(moved.tokens.get())).toMatchObject({ ...refused, message: secret });
   expect(other.requests).toEqual([]);
 });
+
+/** A list under /api whose first page links on as `linkTo` says; with the requests to other hosts. */
+const startLinked = async (pagination: object, linkTo: (url: string) => string) => {
+  const other = await startServer(always(200, list));
+  const { server } = await start((_, response, url) => {
+    const isFirst = url.searchParams.get('page') === null;
+    const next = linkTo(other.url);
+    const header: Record<string, string> = isFirst ? { link: `<${next}>; rel="next"` } : {};
+    json(response, 200, { next: isFirst ? next : null, data: isFirst ? list : [{ unique_id: 'c' }] }, header);
+  });
+  const config = { list: { records: 'data', pagination } } as Partial<SourceConfigInput>;
+  const source = openSource(configFor(server.url, { ...config, base_url: `${server.url}/api` }));
+  return { source, other, paths: () => server.requests.map(({ path }) => path) };
+};
+const linkStyles = [{ style: 'link' }, { style: 'cursor', next_path: 'next' }];
+
+// As a service behind a TLS proxy writes them, which knows neither its scheme nor its host.
+test.each(linkStyles)('links to another scheme or host below base_url are followed by path: %j', async (pagination) => {
+  for (const from of ['https://internal.example:8443', 'http://internal.example']) {
+    const { source, paths } = await startLinked(pagination, () => `${from}/api/calls?page=2`);
+    expect(await readAll(source)).toEqual([...list, { unique_id: 'c' }]);
+    expect(paths().at(-1)).toBe('/api/calls?page=2');
+  }
+});
+
+test.each(linkStyles)('links to another place are refused for good, without the token: %j', async (pagination) => {
+  const { source, other } = await startLinked(pagination, (url) => `${url}/apix/calls?page=2`);
+  expect(await refusalOf(readAll(source))).toMatchObject({ code: 'LINK_REFUSED', kind: 'terminal' });
+  expect(other.requests).toEqual([]);
+});
+
+test.each([
+  ['iso-8859-1', Buffer.from(JSON.stringify(list), 'latin1')],
+  ['"ISO-8859-1"', bytes],
+  ['utf-16le', Buffer.from(JSON.stringify(list), 'utf16le')],
+  ['UTF-8', bytes],
+])('bodies in charset %s are read as text, and never damaged', async (charset, body) => {
+  const type = `application/json; charset=${charset}`;
+  const { source } = await start((_, response) => void response.setHeader('content-type', type).end(body));
+  expect(await readAll(source)).toEqual(list);
+});
+
+test('a body in an unknown charset is refused', async () => {
+  const type = 'application/json; charset=klingon';
+  const { source } = await start((_, response) => void response.setHeader('content-type', type).end(bytes));
+  expect(await refusalOf(readAll(source))).toMatchObject({ code: 'RESPONSE_ENCODING', kind: 'terminal' });
+});
+
+test.each(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID', 'DEPTH_ZERO_SELF_SIGNED_CERT'])(
+  'of an untrusted certificate (%s), only an unknown authority is a matter of NODE_EXTRA_CA_CERTS',
+  (code) => {
+    const { hint } = untrusted(new URL('https://service.example'), code, undefined);
+    expect(hint?.includes('NODE_EXTRA_CA_CERTS')).toBe(code.startsWith('DEPTH'));
+  },
+);
+
+test.each<[number, unknown, Record<string, string>]>([
+  [402, {}, {}],
+  [403, { error: { message: 'Daily quota exceeded' } }, {}],
+  [403, { detail: 'API rate limit exceeded' }, {}],
+  [403, {}, { 'retry-after': '0' }],
+])(
+  'a used-up quota (%i %j %j) is waited for, longer and longer, until the service answers again',
+  async (...answer) => {
+    const waits: number[] = [];
+    let left = 3;
+    const { source } = await start((...of) => (left-- > 0 ? always(...answer) : always(200, list))(...of));
+    const limiter = {
+      acquire: async () => ({ at: 0, isSpaced: false }),
+      penalize: async (ms: number) => void waits.push(ms),
+      relax: async () => undefined,
+    };
+    const { list: client } = createSource(source.config, { limiter });
+    const ask = () => readAll({ list: client } as typeof source);
+    for (const _ of [1, 2, 3])
+      expect(await refusalOf(ask())).toMatchObject({ code: 'SERVICE_QUOTA', kind: 'transient' });
+    expect(await ask()).toEqual(list);
+    left = 1;
+    await refusalOf(ask());
+    expect(waits).toEqual('retry-after' in answer[2] ? [0, 0, 0, 0] : [2_000, 4_000, 8_000, 2_000]);
+  },
+);
 
 test('redirects within the host are followed, but not for ever', async () => {
   const { source } = await start((request, response, url) =>

@@ -187,6 +187,15 @@ test.each([true, false])('a list by days that shows all of it is complete (from_
   readAll(90, { ...days, from_inclusive }, everything, byDays),
 );
 
+test('a list whose every record is refused, for a number that JSON does not have, is read in long windows', async () => {
+  const broken: Answer = ({ records }) =>
+    Buffer.from(`{"data":[${records.map(({ unique_id }) => `{"unique_id":"${unique_id}","n":NaN}`).join()}]}`) as never;
+  const { problems, requests } = await read(120, {}, broken, { everyMs: 20 * hour, quietMs: hour });
+  expect(problems).toEqual([]);
+  // A range of 400 days.
+  expect(requests).toBeLessThan(2_000);
+});
+
 test('a list that shows all of it pays a few requests once', async () => {
   const { seen, problems, requests } = await read(90, {}, everything, { everyMs: hour, quietMs: 2_000 * hour });
   expect([seen, problems]).toEqual([90, []]);
@@ -252,6 +261,30 @@ test('a step of coarse bounds with as many calls as any query is reported, also 
   const { seen, problems } = await read(60, list, few, { stepMs: hour });
   expect(seen).toBe(7);
   expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
+});
+
+test('two records with one id in one answer: one of both is kept whole, whatever their order, and they are counted', async () => {
+  const record = { unique_id: 'a', timestamp: new Date(start).toISOString() };
+  const twins = [
+    { ...record, status: 'void', tags: [{ display_name: 'x' }] },
+    { ...record, status: 'qualified', campaign: 'c', duration: '5' },
+  ];
+  const list = { records: 'data', exclude_param: 'exclude', exclude: ['tags'], ...unpaged };
+  const kept: unknown[] = [];
+  for (const data of [twins, [...twins].reverse()]) {
+    for (const summary of [false, true]) {
+      const light = data.map((one) => ({ ...one, tags: undefined }));
+      const client = openMemoryList({ list }, () => [200, { data: summary ? light : data }]);
+      const window = { axis: 'timestamp', from: start * 1000, to: start * 1000 + 1_000_000 };
+      const { seen, result } = await readSimulated({ list: client }, window, { summary });
+      expect(result.conflicting).toBe(1);
+      kept.push(seen.get('a')?.fields);
+    }
+  }
+  const [whole, light] = kept as [object, object];
+  expect(twins).toContainEqual(whole);
+  expect(whole).toMatchObject(light);
+  expect(kept).toEqual([whole, light, whole, light]);
 });
 
 const again: Answer = ({ page, all, records }) => {

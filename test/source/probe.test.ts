@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { defaultAxis } from '../../src/source/list/list-query.ts';
@@ -7,7 +7,7 @@ import { probeSource, renderProbe, writeListSection } from '../../src/source/pro
 import { settledRange } from '../support/settled-range.ts';
 import { openSimulator } from '../support/simulator.ts';
 import { dialectLists } from './dialect-lists.ts';
-import { openSource } from './local-server.ts';
+import { json, openSource, serve, withTokens } from './local-server.ts';
 import { liveCases, probeLive } from './probe-live-cases.ts';
 import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';
 
@@ -143,9 +143,41 @@ test('a probe tries the names of window parameters that the user passes', async 
   const dialectOverrides = { windows: [{ axis: 'timestamp' as const, from: 'von', to: 'bis' }] };
   const config = await configOf(await openSimulator({ dialect: 'page', dialectOverrides, calls: few }));
   expect((await probeSource({ config })).list.cursor_fields).toEqual([]);
-  const { list } = await probeSource({ config, bounds: [['von', 'bis']] });
+  const { list } = await probeSource({ config, names: [['von', 'bis']] });
   expect(list.cursor_fields).toMatchObject([{ from_param: 'von', to_param: 'bis' }]);
 });
+
+/** A list of 40 calls in pages of `anzahl`, numbered by `seite`. */
+const startOddPages = () => {
+  const calls = Array.from({ length: 40 }, (_, index) => ({ unique_id: `c${index}`, status: 'void' }));
+  return serve(
+    withTokens((_, response, url) => {
+      const { seite = '1', anzahl = '12' } = Object.fromEntries(url.searchParams);
+      const from = (Number(seite) - 1) * Number(anzahl);
+      json(response, 200, { data: calls.slice(from, from + Number(anzahl)) });
+    }),
+  );
+};
+
+test('a probe tries the names of paging parameters that the user passes', async () => {
+  const { source } = await startOddPages();
+  const { list } = await probeSource({ config: source.config, names: [['seite'], ['anzahl']] });
+  expect(list.pagination).toMatchObject({ style: 'page', page_param: 'seite', size_param: 'anzahl' });
+});
+
+test.each([1, 2, 4])(
+  'a probe of %i requests ends as incomplete, and leaves known settings as they are',
+  async (maxRequests) => {
+    const { source } = await startOddPages();
+    const report = await probeSource({ config: source.config, maxRequests });
+    expect(report).toMatchObject({ complete: false, list: { records: 'data' } });
+    expect(renderProbe(report)).not.toContain('No preset fits');
+    const known = { list: { records: 'old', max_results: 7, pagination: { style: 'none' } } };
+    expect(parse(writeListSection(stringify({ source: known }), report))).toEqual({
+      source: { list: { ...known.list, records: 'data' } },
+    });
+  },
+);
 
 // `npm run campaign -- lists probe` makes 20 runs of each.
 test.each(Object.entries(liveCases))('a list paged by %s is recognised as calls come', async (name, [, pagination]) => {

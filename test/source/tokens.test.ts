@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as settle } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { transient } from '../../src/lib/errors.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { findTokenFormat } from '../../src/source/source.ts';
 import { useFolder } from '../support/folder.ts';
@@ -78,18 +79,28 @@ test.each([
 });
 
 test.each([
-  [400, '{"error":"invalid_client","error_description":"not-a-secret is wrong"}', 'TOKEN_REFUSED', 'terminal'],
-  [401, '{"error":"unauthorized_client"}', 'TOKEN_REFUSED', 'terminal'],
-  [403, '<html>not-a-secret</html>', 'TOKEN_REFUSED', 'terminal'],
-  [404, '{"error":"Realm does not exist"}', 'TOKEN_ENDPOINT_MISSING', 'terminal'],
-  [200, '<html>Sign in</html>', 'TOKEN_MALFORMED', 'transient'],
-  [200, '{"access_token":17}', 'TOKEN_MALFORMED', 'transient'],
-  [500, 'oops', 'TOKEN_UNAVAILABLE', 'transient'],
-  [429, '{"errors":[{"id":1}]}', 'TOKEN_UNAVAILABLE', 'transient'],
-])('the token request explains %d %s', async (status, body, code, kind) => {
+  [
+    400,
+    '{"error":"invalid_client","error_description":"not-a-secret is wrong"}',
+    'TOKEN_REFUSED',
+    'terminal',
+    /client_secret_post/,
+  ],
+  [401, '{"error":"unauthorized_client"}', 'TOKEN_REFUSED', 'terminal', /service accounts/],
+  [401, '{"error":"invalid_client"}', 'TOKEN_REFUSED', 'terminal', /is enabled/],
+  [400, '{"error":"invalid_scope"}', 'TOKEN_REFUSED', 'terminal', /^Correct source\.scope/],
+  [400, '{"error":"unsupported_grant_type"}', 'TOKEN_REFUSED', 'terminal', /source\.token_url/],
+  [403, '{"error":"access_denied"}', 'TOKEN_REFUSED', 'terminal', /https/],
+  [403, '<html>not-a-secret</html>', 'TOKEN_REFUSED', 'terminal', /https/],
+  [404, '{"error":"Realm does not exist"}', 'TOKEN_ENDPOINT_MISSING', 'terminal', /source\.token_url/],
+  [200, '<html>Sign in</html>', 'TOKEN_MALFORMED', 'transient', /proxy/],
+  [200, '{"access_token":17}', 'TOKEN_MALFORMED', 'transient', /proxy/],
+  [500, 'oops', 'TOKEN_UNAVAILABLE', 'transient', undefined],
+  [429, '{"errors":[{"id":1}]}', 'TOKEN_UNAVAILABLE', 'transient', undefined],
+])('the token request explains %d %s', async (status, body, code, kind, step) => {
   const { source } = await serve(always(status, body));
   const error = await refusalOf(source.tokens.get());
-  expect(error).toMatchObject({ code, kind });
+  expect(error).toMatchObject({ code, kind, hint: step && expect.stringMatching(step) });
   expect(JSON.stringify([error.message, error.hint, String(error.cause), error.stack])).not.toContain('not-a-secret');
 });
 
@@ -190,6 +201,43 @@ test('a rejected token is terminal when fresh ones are never taken, and the list
   expect(await refusalOf(readAll(source))).toMatchObject({ code: 'TOKEN_REJECTED', kind: 'terminal' });
   expect(server.requests.filter(({ path }) => path.startsWith('/calls')).length).toBe(2);
   expect(tokenRequests(server)).toBe(2);
+});
+
+test('a token is taken behind the wait for a slot: none that has expired is sent', { timeout: 60_000 }, async () => {
+  const issued = new Map<string, number>();
+  let expired = 0;
+  const { source } = await serve(
+    (request, response, url) => {
+      if (url.pathname.startsWith('/realms/')) {
+        issued.set(`bearer t${issued.size}`, performance.now());
+        return json(response, 200, { access_token: `t${issued.size - 1}`, expires_in: 5 });
+      }
+      const age = performance.now() - (issued.get(request.headers.authorization ?? '') ?? 0);
+      if (age > 5_000) expired++;
+      json(response, age > 5_000 ? 401 : 200, [{}]);
+    },
+    { limits: { requests: 4, per_s: 1 } },
+  );
+  await Promise.all(Array.from({ length: 26 }, () => readAll(source)));
+  expect(issued.size).toBeGreaterThan(1);
+  expect(expired).toBe(0);
+});
+
+test('an identity provider that refuses is asked ever more rarely, by all callers together', async () => {
+  const times: number[] = [];
+  const random = vi.spyOn(Math, 'random').mockReturnValue(1);
+  onTestFinished(() => random.mockRestore());
+  const source = createTokenSource(
+    async () => {
+      times.push(performance.now());
+      throw transient('TOKEN_REFUSED', 'It is disabled.');
+    },
+    { assumedLifetimeMs: 1, attempts: 3, backoff: { baseMs: 15, maxMs: 60_000 } },
+  );
+  for (const _ of [1, 2]) await Promise.all([refusalOf(source.get()), refusalOf(source.get())]);
+  expect(times).toHaveLength(6);
+  const waits = times.slice(1).map((at, index) => at - (times[index] ?? 0));
+  for (const [index, wait] of waits.entries()) expect(wait).toBeGreaterThan(15 * 2 ** index - 2);
 });
 
 test('a fixed token is sent with its scheme, and no token is requested', async () => {

@@ -1,11 +1,12 @@
 /** Scheduled backfills on a real Temporal server: when they run, who owns them, and that a run survives its worker. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type ScheduledBackfill, scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import * as schedules from '../../src/temporal/schedules.ts';
 import { type BackfillProgress, backfillId, backfillScheduleId } from '../../workflows/messages.ts';
+import { openCliFolder } from '../support/cli.ts';
 import { endProcess, useInstallation } from '../support/installation.ts';
 import { listDue, useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
@@ -141,6 +142,27 @@ describe('a scheduled backfill', () => {
     expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
     await until('the next one ran', async () => (await handle.describe()).info.numActionsTaken > 1);
     await handle.delete();
+    await endProcess(worker, 'SIGTERM');
+  });
+
+  test('that waits for the identity provider says why in a minute, in status and backfill list', async () => {
+    const cli = await openCliFolder();
+    onTestFinished(cli.remove);
+    await site.control.configure({ faults: { rates: { unavailable_503: 1 }, scope: ['token'] } });
+    const worker = await site.startWorker();
+    const startedAt = performance.now();
+    const { result } = await site.backfill('waits', { force: true });
+    const waits = expect.objectContaining({
+      name: 'waits',
+      error: expect.stringMatching(/The token endpoint .* is not available/),
+    });
+    const list = () => cli.json(['backfill', 'list', '--config', site.configPath]);
+    await expect.poll(list, { interval: 1_000 }).toContainEqual(waits);
+    expect(performance.now() - startedAt).toBeLessThan(60_000);
+    expect((await cli.json(['status', '--config', site.configPath])).backfills).toContainEqual(waits);
+    await site.control.configure({ faults: { rates: {}, scope: [] } });
+    expect(await result).toMatchObject({ state: 'done' });
+    expect(await list()).toContainEqual(expect.objectContaining({ name: 'waits', error: null }));
     await endProcess(worker, 'SIGTERM');
   });
 });

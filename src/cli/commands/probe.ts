@@ -6,7 +6,7 @@ import { openConfigFile } from '../parts/services.ts';
 import { type CommonOptions, flag, type Given, leaf, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, print, say } from '../shell/output.ts';
 
-type Pair = readonly [from: string, to: string];
+type Names = readonly [from: string, to: string] | readonly [name: string];
 
 type ProbeCommandOptions = CommonOptions &
   Partial<Given<typeof options>> & {
@@ -16,20 +16,20 @@ type ProbeCommandOptions = CommonOptions &
     readonly limiter?: RequestLimiter;
   };
 
-const collectPairs = (text: string, before: readonly Pair[] = []): readonly Pair[] => {
-  const [from, to, ...more] = text.split(',').map((name) => name.trim());
-  if (!from || !to || more.length > 0)
-    throw new InvalidArgumentError('Use the names of a lower and an upper bound, such as created_from,created_to.');
-  return [...before, [from, to]];
+const collectNames = (text: string, before: readonly Names[] = []): readonly Names[] => {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.length > 2 || names.includes(''))
+    throw new InvalidArgumentError('Use the names of two bounds, such as created_from,created_to, or a single name.');
+  return [...before, names as unknown as Names];
 };
 
 /** Probes the service, and shows or writes the findings. */
 export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
   const { config, path } = await loadConfig({ path: options.config });
   const write = options.write === true ? openConfigFile(path) : undefined;
-  const { maxRequests = defaultProbeRequests, tryParam: bounds = [], limiter } = options;
+  const { maxRequests = defaultProbeRequests, tryParam: names = [], limiter } = options;
   say(`Asking ${new URL(config.source.base_url).host}, at most ${maxRequests} requests …`);
-  const report = await probeSource({ config: config.source, maxRequests, bounds, ...(limiter && { limiter }) });
+  const report = await probeSource({ config: config.source, maxRequests, names, ...(limiter && { limiter }) });
   if (options.quiet !== true) print(options, report, renderProbe(report));
   await write?.((text) => writeListSection(text, report));
   if (!report.complete) endWith('incomplete');
@@ -43,7 +43,11 @@ const options = {
     wholeNumber(1),
     String(defaultProbeRequests),
   ),
-  tryParam: parsed('--try-param <from,to>', 'names of window parameters to try first; repeatable', collectPairs),
+  tryParam: parsed(
+    '--try-param <names>',
+    'names to try first: the two bounds of a window, or a parameter of paging. Repeatable',
+    collectNames,
+  ),
 };
 
 export default leaf({

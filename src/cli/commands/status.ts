@@ -5,6 +5,7 @@ import { type Health, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { dayMicros } from '../../lib/timestamps.ts';
+import { withinTime } from '../../lib/timing.ts';
 import { readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
@@ -16,6 +17,7 @@ import { activityDeps, createWarehouse } from '../parts/activity-deps.ts';
 import { readNow, readUsages } from '../parts/open-health.ts';
 import { openSource } from '../parts/open-source.ts';
 import { type Services, withStore } from '../parts/services.ts';
+import { findTemporal, listBackfills, type TemporalService } from '../parts/temporal.ts';
 import { leaf, parsed, seconds } from '../shell/define.ts';
 import { hasReader, lines, untilStopped } from '../shell/output.ts';
 
@@ -62,6 +64,9 @@ const render = (summary: Status, unsigned: boolean): string => {
       .filter(({ isNew }) => isNew)
       .map(({ agent, firstSeen }) => `NEW AGENT   ${agent ?? '(none)'} delivers since ${firstSeen.toISOString()}`),
     summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
+    summary.backfills.map(
+      ({ name, error }) => `backfill    ${name} runs${error === null ? '' : `; last failure: ${error}`}`,
+    ),
     unsigned && 'WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)',
   );
 };
@@ -91,7 +96,13 @@ const days = (micros: number): string => `${(micros / dayMicros).toFixed(1)} day
 const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatus): string =>
   `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;
 
-const readStatus = async (services: Services, store: Store) => {
+/** Running backfills; none while Temporal does not answer. */
+const runningBackfills = async (temporal: TemporalService | undefined) => {
+  const listed = temporal === undefined ? [] : await listBackfills(temporal.client, temporal.prefix).catch(() => []);
+  return listed.filter(({ closedAt }) => closedAt === null);
+};
+
+const readStatus = async (services: Services, store: Store, temporal: TemporalService | undefined) => {
   // Lines of every registered warehouse; warehouses that are no longer configured raise no problem.
   const health = await readHealth(store);
   return {
@@ -104,6 +115,7 @@ const readStatus = async (services: Services, store: Store) => {
     quotas: await describeQuotas(services, store),
     lateEdits: await readLateEdits(services, store),
     rules: await readRules(services, store),
+    backfills: await runningBackfills(temporal),
   };
 };
 
@@ -135,6 +147,8 @@ const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Status[
   `privacy     rules ${version}${calls === 0 ? '' : `; ${countOf(calls, 'call')} under others: callsync privacy apply brings them to these`}`;
 
 const defaultSeconds = 2;
+/** Longest wait for Temporal, which may be away. */
+const temporalMs = 3_000;
 
 /** On a terminal each picture takes the place of the one before; elsewhere, and as JSON, they follow one another. */
 const showUntilStopped = async (show: () => Promise<string>, seconds: number, plain: boolean): Promise<void> => {
@@ -154,8 +168,9 @@ export default leaf({
   examples: ['callsync status --json', 'callsync status --watch', 'callsync status --watch 10'],
   within: withStore,
   run: async ({ json = false, watch }, store, services) => {
+    const temporal = await withinTime(findTemporal(services), temporalMs, () => undefined).catch(() => undefined);
     const show = async (): Promise<string> => {
-      const summary = await readStatus(services, store);
+      const summary = await readStatus(services, store, temporal);
       return json ? JSON.stringify(summary) : render(summary, services.config.webhook.allow_unsigned);
     };
     if (watch === undefined) process.stdout.write(`${await show()}\n`);

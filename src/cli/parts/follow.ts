@@ -7,13 +7,13 @@ import { type BackfillProgress, progressQuery } from '../../../workflows/message
 import { terminal, transient } from '../../lib/errors.ts';
 import { say } from '../shell/output.ts';
 import { createBackfillView } from '../shell/progress.ts';
-import { type QueueRole, unpolledQueues } from './temporal.ts';
+import { lastFailure, type QueueRole, unpolledQueues } from './temporal.ts';
 
 interface FollowOptions<Progress> {
   /** In sentences, such as “backfill”. */
   readonly what: string;
   /** The query for progress, asked at intervals, and how it is shown. A failed question does not fail the workflow. */
-  readonly look?: { readonly query: QueryDefinition<Progress>; show(progress: Progress): void };
+  readonly look?: { readonly query: QueryDefinition<Progress>; show(progress: Progress, failure: string | null): void };
   readonly roles?: readonly QueueRole[];
   /** Ends the following, not the workflow. */
   readonly signal?: AbortSignal;
@@ -51,7 +51,8 @@ const keepLooking = async <Progress>(handle: WorkflowHandle, { look }: FollowOpt
   if (look === undefined) return;
   while (!over.aborted) {
     const progress = await handle.query(look.query).catch(() => undefined);
-    if (progress !== undefined && !over.aborted) look.show(progress);
+    const failure = await lastFailure(handle).catch(() => null);
+    if (progress !== undefined && !over.aborted) look.show(progress, failure);
     await delay(everyMs, undefined, { signal: over }).catch(() => undefined);
   }
 };
@@ -122,9 +123,9 @@ export const needWorkers = async <T>(handle: WorkflowHandle, work: Promise<T>): 
 export const watchBackfill = async (handle: WorkflowHandle, title: string, signal?: AbortSignal) => {
   const view = createBackfillView(title);
   let last: BackfillProgress | undefined;
-  const show = (progress: BackfillProgress): void => {
+  const show = (progress: BackfillProgress, failure: string | null = null): void => {
     last = progress;
-    view.update(progress);
+    view.update({ ...progress, failure });
   };
   try {
     const followed = await followWorkflow<BackfillProgress, BackfillProgress>(handle, {

@@ -125,7 +125,8 @@ const readBackfills = async ({ client, prefix, uiUrl }: Parts['temporal']): Prom
     listed.map(async (one) => {
       const { workflowId } = backfillHandle(client, prefix, one.name);
       const link = workflows ? `${workflows}${encodeURIComponent(workflowId)}` : null;
-      return { ...one, link, ...(await askProgress(client, workflowId, one.status === 'RUNNING')) };
+      const { progress, error } = await askProgress(client, workflowId, one.status === 'RUNNING');
+      return { ...one, link, progress, error: error ?? one.error };
     }),
   );
 };

@@ -1,6 +1,6 @@
 /** Opens Temporal, maintains its schedules, and checks that workers for a task queue exist. */
 import { join } from 'node:path';
-import type { Client, WorkflowClient } from '@temporalio/client';
+import type { Client, WorkflowClient, WorkflowHandle } from '@temporalio/client';
 import type { Config } from '../../../schemas/config.ts';
 import { backfillId, type TaskQueues, taskQueuesOf } from '../../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
@@ -96,7 +96,13 @@ export const ensureConfiguredSchedules = async (
     );
 };
 
-type ListedBackfill = Pick<PageBackfill, 'name' | 'status' | 'startedAt' | 'closedAt'>;
+type ListedBackfill = Pick<PageBackfill, 'name' | 'status' | 'startedAt' | 'closedAt' | 'error'>;
+
+/** The message of the last failed attempt that a running workflow waits for, without personal data; null if there is none. */
+export const lastFailure = async (handle: WorkflowHandle): Promise<string | null> => {
+  const { raw } = await handle.describe();
+  return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? null;
+};
 
 /** The backfills of one installation that Temporal still remembers, newest first, each with its last run. */
 export const listBackfills = async (client: Client, prefix: string): Promise<ListedBackfill[]> => {
@@ -110,8 +116,11 @@ export const listBackfills = async (client: Client, prefix: string): Promise<Lis
     const known = newest.get(name);
     const closedAt = closeTime?.toISOString() ?? null;
     if (known === undefined || known.startedAt < startedAt)
-      newest.set(name, { name, status: status.name, startedAt, closedAt });
+      newest.set(name, { name, status: status.name, startedAt, closedAt, error: null });
   }
+  for (const one of newest.values())
+    if (one.closedAt === null)
+      newest.set(one.name, { ...one, error: await lastFailure(client.workflow.getHandle(`${own}${one.name}`)) });
   return [...newest.values()].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
 };
 

@@ -35,7 +35,8 @@ export const nextSteps: Readonly<Record<string, string>> = {
   QUERY_REFUSED: 'Correct the query. docs/reference/tables.md and docs/reference/marts.md list the columns.',
   REDIRECT_LOOP: 'Correct source.base_url or source.auth_url, because the address redirects to itself.',
   SERVICE_REFUSED: 'Run callsync probe, and compare its findings with source.list.',
-  SERVICE_UNAVAILABLE: 'callsync reads the window again. If the error persists, ask the account manager.',
+  SERVICE_UNAVAILABLE:
+    'Workers read the window again; repeat a single command later. If the error persists, ask the account manager.',
   SERVICE_UNREACHABLE: 'Check source.base_url, and DNS, proxy and firewall of the worker.',
   SIMULATOR_CALL_UNKNOWN: 'Name a call of this run of the simulator; its truth lists all calls.',
   SIMULATOR_GONE: 'Start the simulator again; its log says why it ended.',

@@ -37,14 +37,14 @@ const leftOf = ({ state, share }: BackfillProgress, seconds: number): string => 
 };
 
 export const createBackfillView = (title: string) =>
-  createView<BackfillProgress>(title, (progress) => {
-    const { state, share, totals, startedAt } = progress;
+  createView<BackfillProgress & { readonly failure: string | null }>(title, (progress) => {
+    const { state, share, totals, startedAt, failure } = progress;
     const seconds = Math.max(0.001, (Date.now() - startedAt) / 1000);
     const rate = formatCount(totals.calls / seconds);
     return {
       // Rounded down, so that only finished work shows 100 %.
       percentage: state === 'done' ? 100 : Math.min(99, Math.floor(share * 100)),
-      text: `${formatCount(totals.calls)} ${nounOf(totals.calls, 'call')} in ${formatCount(totals.windows)} ${nounOf(totals.windows, 'window')}, ${rate} calls/s, ${leftOf(progress, seconds)}`,
+      text: `${formatCount(totals.calls)} ${nounOf(totals.calls, 'call')} in ${formatCount(totals.windows)} ${nounOf(totals.windows, 'window')}, ${rate} calls/s, ${leftOf(progress, seconds)}${failure === null ? '' : `; last failure: ${failure}`}`,
       isLast: state === 'done',
     };
   });

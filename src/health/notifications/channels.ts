@@ -1,8 +1,9 @@
 /** Where messages go: a signed webhook (Standard Webhooks), or Slack. */
-import { IncomingWebhook } from '@slack/webhook';
 import { Webhook } from 'standardwebhooks';
+import { type Dispatcher, fetch } from 'undici';
 import type { ChannelConfig, NotificationsConfig } from '../../../schemas/config/notifications.ts';
 import { transient } from '../../lib/errors.ts';
+import { openAgent } from '../../lib/proxy.ts';
 import { openSecret } from '../../lib/secret.ts';
 
 export interface Message {
@@ -25,11 +26,13 @@ const timeoutMs = 10_000;
 const words = { firing: 'Wrong', resolved: 'Right again' } as const;
 
 /** By name. Each secret is read again for each message. @throws CallsyncError CONFIG_SECRET */
-export const openChannels = ({ channels }: NotificationsConfig): ReadonlyMap<string, Channel> =>
-  new Map(channels.map((config) => [config.name, openChannel(config)]));
+export const openChannels = ({ channels }: NotificationsConfig): ReadonlyMap<string, Channel> => {
+  const agent = openAgent();
+  return new Map(channels.map((config) => [config.name, openChannel(config, agent)]));
+};
 
-const openChannel = (config: ChannelConfig): Channel => {
-  const send = senders[config.type](config as never);
+const openChannel = (config: ChannelConfig, agent: Dispatcher): Channel => {
+  const send = senders[config.type](config as never, agent);
   return {
     send: (message) =>
       send(message).catch((cause: unknown) => {
@@ -41,7 +44,7 @@ const openChannel = (config: ChannelConfig): Channel => {
   };
 };
 
-const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: 'webhook' }>) => {
+const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: 'webhook' }>, agent: Dispatcher) => {
   const secret = openSecret({ key: `notifications.channels.${name}.secret`, file: secret_file });
   return async ({ id, condition, subject, state, summary, at }: Message): Promise<void> => {
     const time = new Date(at);
@@ -51,30 +54,36 @@ const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: '
       data: { condition, subject, state, summary },
     });
     const sentAt = new Date();
-    const answer = await fetch(url, {
-      method: 'POST',
-      redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'callsync',
-        'webhook-id': id,
-        'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
-        'webhook-signature': new Webhook(secret.read()).sign(id, sentAt, body),
-      },
-      body,
+    await post(agent, url, body, {
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+      'webhook-signature': new Webhook(secret.read()).sign(id, sentAt, body),
     });
-    await answer.body?.cancel();
-    if (!answer.ok) throw new Error(`answered ${answer.status}`);
   };
 };
 
-const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' }>) => {
+const post = async (
+  dispatcher: Dispatcher,
+  url: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+) => {
+  const answer = await fetch(url, {
+    method: 'POST',
+    dispatcher,
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+    headers: { 'content-type': 'application/json', 'user-agent': 'callsync', ...headers },
+    body,
+  });
+  await answer.body?.cancel();
+  if (!answer.ok) throw new Error(`answered ${answer.status}`);
+};
+
+const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' }>, agent: Dispatcher) => {
   const secret = openSecret({ key: `notifications.channels.${name}.url`, file: url_file });
   return async ({ state, summary }: Message): Promise<void> => {
-    await new IncomingWebhook(secret.read(), { timeout: timeoutMs }).send({
-      text: `*${words[state]}*: ${escapeSlack(summary)}`,
-    });
+    await post(agent, secret.read(), JSON.stringify({ text: `*${words[state]}*: ${escapeSlack(summary)}` }));
   };
 };
 
@@ -84,7 +93,6 @@ const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('
 type Send = (message: Message) => Promise<void>;
 
 /** How each type of channel sends; its settings are a variant in `schemas/config/notifications.ts`. */
-const senders: { readonly [T in ChannelConfig['type']]: (config: Extract<ChannelConfig, { type: T }>) => Send } = {
-  webhook: sendSigned,
-  slack: sendToSlack,
-};
+const senders: {
+  readonly [T in ChannelConfig['type']]: (config: Extract<ChannelConfig, { type: T }>, agent: Dispatcher) => Send;
+} = { webhook: sendSigned, slack: sendToSlack };

@@ -26,7 +26,7 @@ export interface PageBackfill {
   readonly status: string;
   readonly startedAt: string;
   readonly closedAt: string | null;
-  /** Error of a failed run. */
+  /** Error of a failed run, or of the last failed attempt of a part that a running one waits for. */
   readonly error: string | null;
   readonly link: string | null;
   /** Null where no worker answers, or the backfill failed. */

@@ -8,7 +8,7 @@ import { CallsyncError } from '../../lib/errors.ts';
 import { type Interval, subtract } from '../../lib/intervals.ts';
 import { serviceNow } from '../../source/http/http.ts';
 import { asLive } from '../../source/http/limiter.ts';
-import { axisOf, isCuttable } from '../../source/list/list-query.ts';
+import { axisOf, isCuttable, splitWindow, type Window } from '../../source/list/list-query.ts';
 import * as stored from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 
@@ -142,9 +142,22 @@ export const resolveRange = async (
   return { from: Math.min(scheduledAt, to) - last, to };
 };
 
+const mostCounts = 100;
+
+const countParts = async (list: ReadDeps['source']['list'], parts: readonly Window[], signal: AbortSignal) => {
+  let sum = 0;
+  for (const window of parts) {
+    const total = await list.readTotal({ window, signal });
+    if (total === undefined) return null;
+    sum += total;
+  }
+  return sum;
+};
+
 /**
- * One or two requests. @throws CallsyncError of the source.
- * `expected` = calls that the service counts in the range; null where it has no total.
+ * One or two requests; up to `mostCounts` more where the list refuses ranges that long. @throws CallsyncError of the
+ * source.
+ * `expected` = calls that the service counts in the range; null where it has no total, or does not count that many parts.
  * `windowLength` = microseconds.
  * `indivisible` = the service cannot cut the list by the axis: readers of parts of the range would each read all of
  * it.
@@ -164,8 +177,11 @@ export const countRange = async (
   const { initial, min, max, targetCalls } = windows;
   const present = await askServiceTime(source, { axis, local: now().getTime() * 1000, signal });
   const range = { from: asked.from, to: Math.max(asked.from, Math.min(asked.to, present - sync.settle)) };
-  const expected = (await list.readTotal({ window: { axis, ...range }, signal })) ?? null;
   const length = range.to - range.from;
+  const parts = splitWindow({ axis, ...range }, Math.ceil(length / max), 1);
+  const expected =
+    (await list.readTotal({ window: { axis, ...range }, signal })) ??
+    (parts.length > 1 && parts.length <= mostCounts ? await countParts(list, parts, signal) : null);
   if (!isCuttable(axisOf(list.list, axis))) return { expected, windowLength: length, indivisible: true, range };
   const even = expected === null || expected === 0 ? initial : (length * targetCalls) / expected;
   return { range, expected, windowLength: Math.round(Math.min(max, Math.max(min, even))) };

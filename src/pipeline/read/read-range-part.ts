@@ -44,11 +44,13 @@ const cutNext = (range: Range, length: number, direction: Direction): readonly [
 /** For a window shorter than the step of the bounds, the service lists the whole step: each further one would ask for it again. */
 const shortestWindow = ({ windows, source }: ReadDeps): number => Math.max(windows.min, boundStep(source.list.list));
 
+const longestWindow = ({ windows, source }: ReadDeps): number => Math.min(windows.max, source.list.learned.longest);
+
 /** At most four times as long as the last window and at least a quarter, so that one burst does not set the pace. */
 export const nextLength = (length: number, calls: number, deps: ReadDeps): number => {
-  const { targetCalls, max } = deps.windows;
+  const { targetCalls } = deps.windows;
   const factor = calls === 0 ? 4 : Math.min(4, Math.max(0.25, targetCalls / calls));
-  return Math.round(Math.max(shortestWindow(deps), Math.min(max, length * factor)));
+  return Math.round(Math.max(shortestWindow(deps), Math.min(longestWindow(deps), length * factor)));
 };
 
 /**
@@ -105,7 +107,7 @@ export const readRangePart = async (
     else if (open.length > 0) {
       if (calls > 0) proven = Math.max(deps.windows.initial, next.to - next.from);
       length = nextLength(next.to - next.from, calls, deps);
-    } else length = deps.windows.max;
+    } else length = longestWindow(deps);
     totals = addTotals(totals, { ...emptyTotals, skippedSeconds: (lengthOf([next]) - lengthOf(open)) / 1_000_000 });
     rest = after;
     options.onProgress({ rest, totals, windowLength: length });
@@ -187,6 +189,7 @@ const codes = new Set([
   'RESPONSE_ENCODING',
   'RESPONSE_TOO_LARGE',
   'SERVICE_BROKEN',
+  'SERVICE_OVERLOADED',
   'SERVICE_REFUSED',
   'SERVICE_TIMEOUT',
   'SERVICE_UNAVAILABLE',

@@ -5,7 +5,7 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { backoffMs, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { createRefusals, failureOf, type Http, type HttpResponse, refusePlainHttp, type ServiceClock } from './http.ts';
-import type { RequestLimiter } from './limiter.ts';
+import type { RequestLimiter, Slot } from './limiter.ts';
 import type { TokenSource } from './tokens.ts';
 
 /** Counts since the start, for progress and for tests. */
@@ -40,8 +40,18 @@ export interface AccessProof {
   keep(): Promise<void>;
 }
 
-/** Each takes minutes: a smaller question, or a later attempt, has better chances. */
-const retriesOfTimeouts = 1;
+/**
+ * Most retries. A time-out takes minutes, and a refused question stays refused: a smaller question, or a later attempt,
+ * has better chances. Tokens were asked for several times already, and status shows why work waits for a quota.
+ */
+const retriesOf: Readonly<Record<string, number>> = {
+  ...{ SERVICE_TIMEOUT: 1, LIST_REFUSED: 1, SERVICE_QUOTA: 0 },
+  ...{ TOKEN_REFUSED: 0, TOKEN_UNAVAILABLE: 0, TOKEN_MALFORMED: 0 },
+};
+/** The service, or a gateway before it, has too many requests: all workers slow down. */
+const overloads = new Set(['SERVICE_BROKEN', 'SERVICE_OVERLOADED', 'SERVICE_QUOTA', 'SERVICE_RATE_LIMIT']);
+/** Bounds of the wait for a quota, which doubles with each refusal. */
+const quotaWait = { baseMs: 2_000, maxMs: 5 * 60_000 };
 
 interface ApiParts {
   readonly config: SourceConfig;
@@ -63,6 +73,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
   refusePlainHttp(base, 'source.base_url', config);
   const counts = startCounts();
   const refusals = createRefusals();
+  let quotaRefusals = 0;
   let proofKept = proof === undefined;
 
   /** Asked after failures only. A store that does not answer proves nothing. */
@@ -71,19 +82,26 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     return refusals.isProven();
   };
 
-  const sendOnce = createSender({ config, http, tokens, limiter, base, counts, isProven });
+  const slowDown = async ({ code, retryAfterMs }: CallsyncError, slot: Slot): Promise<void> => {
+    if (code === 'SERVICE_RATE_LIMIT') counts.rateLimited++;
+    const shortest = (limits.per_s * 1000) / 10;
+    const quotaMs = Math.min(quotaWait.maxMs, quotaWait.baseMs * 2 ** quotaRefusals);
+    if (code === 'SERVICE_QUOTA') quotaRefusals++;
+    await limiter.penalize(retryAfterMs ?? (code === 'SERVICE_QUOTA' ? quotaMs : shortest), slot);
+  };
+
+  const sendOnce = createSender({ config, http, tokens, limiter, base, counts, isProven, slowDown });
   const attempt = async <T>(url: URL, parse: (response: HttpResponse) => T | Promise<T>, options: GetOptions) => {
-    const response = await sendOnce(url, options.signal);
+    const { response, slot } = await sendOnce(url, options.signal);
     const good = response.status >= 200 && response.status <= 299;
     if (!good && !options.accept?.includes(response.status)) {
       const failure = failureOf(response);
-      if (response.status === 429) {
-        counts.rateLimited++;
-        await limiter.penalize(failure.retryAfterMs ?? (limits.per_s * 1000) / 10);
-      }
+      if (overloads.has(failure.code)) await slowDown(failure, slot);
       await isProven();
       throw refusals.judge(failure, url.href);
     }
+    await limiter.relax(slot);
+    quotaRefusals = 0;
     if (good) refusals.answered(url.href);
     /** The service's time at which the request was sent. */
     const observedAt = clock.observe({ sentAt: response.sentAt, headAt: response.headAt, date: response.headers.date });
@@ -112,30 +130,32 @@ type Sending = Pick<ApiParts, 'config' | 'http' | 'tokens' | 'limiter'> & {
   readonly base: URL;
   readonly counts: ReturnType<typeof startCounts>;
   readonly isProven: () => Promise<boolean>;
+  readonly slowDown: (failure: CallsyncError, slot: Slot) => Promise<void>;
 };
 
 /** One request, repeated with a fresh token where the service rejects the one that it has. */
 const createSender =
-  ({ config, http, tokens, limiter, base, counts, isProven }: Sending) =>
-  async (url: URL, signal: AbortSignal | undefined): Promise<HttpResponse> => {
-    if (url.origin !== base.origin)
-      throw terminal(
-        'REDIRECT_REFUSED',
-        `The list points to another address (${url.origin}); the token was not sent there.`,
-        { hint: 'If that address is right, put it into source.base_url.' },
-      );
+  ({ config, http, tokens, limiter, base, counts, isProven, slowDown }: Sending) =>
+  async (asked: URL, signal: AbortSignal | undefined): Promise<{ response: HttpResponse; slot: Slot }> => {
+    const url = reachable(asked, base);
     for (let rejections = 0; ; rejections++) {
-      const token = await tokens.get(signal);
+      // Asked for again behind the wait, in which it may expire. Nobody waits for a slot that no token can use.
+      await tokens.get(signal);
       const askedAt = performance.now();
-      await limiter.acquire(signal);
+      const slot = await limiter.acquire(signal);
       counts.waitedMs += performance.now() - askedAt;
+      const token = await tokens.get(signal);
       counts.requests++;
-      const response = await http.send({ url, headers: headersOf(config, token.value), signal });
+      const sent = http.send({ url, headers: headersOf(config, token.value), signal });
+      const response = await sent.catch(async (error: unknown) => {
+        if (error instanceof CallsyncError && overloads.has(error.code)) await slowDown(error, slot);
+        throw error;
+      });
       const digit = String(response.status).slice(0, 1);
       counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
       counts.wireBytes += response.wireBytes;
       counts.bodyBytes += response.body.length;
-      if (response.status !== 401) return response;
+      if (response.status !== 401) return { response, slot };
       tokens.invalidate(token.value);
       if (rejections > 0) throw rejectedTwice(url, await isProven());
     }
@@ -150,7 +170,7 @@ const repeatFailed = async <Answer extends { readonly response: HttpResponse }>(
   },
 ) => {
   const { options, limits, counts, isProven } = deps;
-  const retries = options.retries ?? limits.retries;
+  const { retries = limits.retries } = options;
   const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
   for (let tries = 0; ; tries++) {
     try {
@@ -161,7 +181,9 @@ const repeatFailed = async <Answer extends { readonly response: HttpResponse }>(
     } catch (error) {
       options.signal?.throwIfAborted();
       const failure = asTrouble(error, await isProven());
-      const most = failure.code === 'SERVICE_TIMEOUT' ? Math.min(retries, retriesOfTimeouts) : retries;
+      // Slower, and not smaller, questions help.
+      const isBusy = failure.code === 'SERVICE_OVERLOADED' || failure.code === 'SERVICE_RATE_LIMIT';
+      const most = isBusy && retries > 0 ? limits.retries : Math.min(retries, retriesOf[failure.code] ?? retries);
       if (failure.kind === 'terminal' || tries >= most) throw failure;
       counts.retries++;
       await wait(backoffMs(tries, backoff, failure.retryAfterMs), options.signal);
@@ -179,6 +201,21 @@ const addressOf = (
   for (const [name, value] of params) url.searchParams.set(name, value);
   if (version.by === 'query' && version.name !== undefined) url.searchParams.set(version.name, version.value ?? '');
   return url;
+};
+
+/**
+ * The address under base_url of a link that a list gives. Behind a proxy, services write links with another scheme or
+ * host; the path leads to the same place, and the token never leaves base_url. @throws CallsyncError LINK_REFUSED
+ */
+const reachable = (url: URL, base: URL): URL => {
+  if (url.origin === base.origin) return url;
+  if (`${url.pathname}/`.startsWith(`${trimSlashes(base.pathname)}/`))
+    return new URL(`${url.pathname}${url.search}`, base);
+  throw terminal(
+    'LINK_REFUSED',
+    `The list points to another address (${url.origin}, not below the path of source.base_url); the token was not sent there.`,
+    { hint: 'If that address is right, put it into source.base_url.' },
+  );
 };
 
 const baseAddress = ({ base_url, version }: SourceConfig): URL => {

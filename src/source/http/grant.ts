@@ -86,6 +86,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
   }
   const reason = errorCode(parseObject(answer.body)?.error);
   const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;
+  const isPlain = endpoint.protocol === 'http:' && answer.status === 403;
   if (answer.status >= 200 && answer.status <= 299)
     return transient('TOKEN_MALFORMED', `The token endpoint ${endpoint.host} answered without an access_token.`, {
       hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
@@ -100,20 +101,36 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
     return terminal(
       'TOKEN_ENDPOINT_MISSING',
       `There is no token endpoint at ${endpoint.host} for that realm (${said}).`,
-      { hint: 'Correct source.auth_url and source.realm, then run callsync doctor.' },
+      { hint: 'Correct source.auth_url and source.realm, or source.token_url, then run callsync doctor.' },
     );
-  const isAboutForm = answer.status === 415 || (answer.status === 400 && !aboutClient.test(reason ?? ''));
+  const step = isPlain ? httpsStep : (nextSteps.get(reason ?? '') ?? credentialsStep);
+  const isAboutForm = answer.status === 415 || (answer.status === 400 && !nextSteps.has(reason ?? ''));
   if (isAboutForm)
     return terminal('TOKEN_FORM_REFUSED', `The identity provider ${endpoint.host} refused the request (${said}).`, {
       hint: 'Try the other source.token_format (`callsync doctor` does), and check source.scope.',
     });
-  return terminal('TOKEN_REFUSED', `The identity provider ${endpoint.host} refused the credentials (${said}).`, {
-    hint: 'Compare source.client_id and source.client_secret with your account manager, then run callsync doctor.',
+  return terminal('TOKEN_REFUSED', `The identity provider ${endpoint.host} refused to issue a token (${said}).`, {
+    hint: `${step} Then run callsync doctor.`,
   });
 };
 
-/** OAuth error codes (RFC 6749 §5.2) that say the request was understood. */
-const aboutClient = /^(invalid_client|unauthorized_client|invalid_scope|access_denied)$/;
+const credentialsStep = 'Compare source.client_id and source.client_secret with your account manager.';
+const httpsStep = 'Use https in source.auth_url or source.token_url; the identity provider may refuse plain HTTP.';
+
+/** By the OAuth error codes (RFC 6749 §5.2) that say the request was understood. */
+const nextSteps = new Map([
+  [
+    'invalid_client',
+    `${credentialsStep} Ask whether the client is enabled, and whether it takes its secret in the request (client_secret_post).`,
+  ],
+  [
+    'unauthorized_client',
+    `${credentialsStep} Ask whether the client may use the client-credentials grant (in Keycloak: service accounts).`,
+  ],
+  ['invalid_scope', 'Correct source.scope, or empty it.'],
+  ['unsupported_grant_type', 'Correct source.token_url; this endpoint has no client-credentials grant.'],
+  ['access_denied', 'Ask the account manager whether this client and this IP address may request tokens.'],
+]);
 
 const parseObject = (body: Buffer): Record<string, unknown> | undefined => {
   const value = parseQuietly(body);

@@ -1,11 +1,13 @@
 /** One HTTP exchange: kept-alive connections, a timeout for each phase, bounded bodies, no token to another host. */
+import { isUtf8 } from 'node:buffer';
 import type { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { Agent, request as send } from 'undici';
+import { request as send } from 'undici';
 import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
+import { openAgent } from '../../lib/proxy.ts';
 
 interface HttpRequest {
   readonly url: URL;
@@ -24,7 +26,7 @@ const redirectStatus = new Set([301, 302, 303, 307, 308]);
 
 /** Opens no connection before the first request. Limits are those of `source.limits`. */
 export const createHttp = (limits: SourceLimits) => {
-  const agent = new Agent({
+  const agent = openAgent({
     connections: limits.concurrency,
     pipelining: 1,
     keepAliveTimeout: 30_000,
@@ -53,7 +55,8 @@ export const createHttp = (limits: SourceLimits) => {
         response.body.on('error', () => {}).destroy();
         throw error;
       });
-      return { status: response.statusCode, headers, ...collected, sentAt, headAt, url: request.url };
+      const body = inUtf8(collected.body, headers['content-type']);
+      return { status: response.statusCode, headers, ...collected, body, sentAt, headAt, url: request.url };
     } catch (error) {
       if (request.signal?.aborted) throw request.signal.reason;
       if (deadline.signal.aborted) throw timedOut(request.url, 'to finish its response', error);
@@ -77,7 +80,7 @@ export const createHttp = (limits: SourceLimits) => {
         if (target?.origin !== request.url.origin || (request.method ?? 'GET') !== 'GET')
           throw terminal(
             'REDIRECT_REFUSED',
-            `${request.url.host} redirected to ${target === undefined ? 'an unreadable address' : `another address (${target.origin})`}; the token was not sent there.`,
+            `${request.url.host} redirected to ${target === undefined ? 'an unreadable address' : `another address (${target.origin})`}; ${request.method === 'POST' ? 'the client secret' : 'the token'} was not sent there.`,
             { hint: 'If that address is right, put it into the configuration.' },
           );
         if (hop === maxRedirects)
@@ -106,8 +109,15 @@ const timedOut = (url: URL, what: string, cause: unknown): CallsyncError =>
 export const untrusted = (url: URL, code: string, cause: unknown): CallsyncError =>
   terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
     cause,
-    hint: 'Check the address; for a private certificate authority, set NODE_EXTRA_CA_CERTS.',
+    hint: certificateSteps[code] ?? 'Check the address; for a private certificate authority, set NODE_EXTRA_CA_CERTS.',
   });
+
+const certificateSteps: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'Let the operator of that server renew its certificate, and check the clock of this machine.',
+  CERT_NOT_YET_VALID: 'Check the clock of this machine, and the certificate of that server.',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'Use a host name that the certificate names, or let the server get another certificate.',
+};
 
 const codeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
@@ -125,7 +135,7 @@ const explainFailure = (url: URL, error: unknown): CallsyncError => {
   if (timeout !== undefined) return timedOut(url, timeout, error);
   const reason = unreachable.get(code);
   if (reason !== undefined) {
-    const hint = 'Check the address, the network and whether the service is up.';
+    const hint = 'Check the address, the network, HTTPS_PROXY and NO_PROXY, and whether the service is up.';
     return transient('SERVICE_UNREACHABLE', `${url.host} ${reason}.`, { cause: error, hint });
   }
   return transient(
@@ -147,6 +157,8 @@ const unreachable = new Map([
   ['ECONNREFUSED', 'refuses connections'],
   ['ENOTFOUND', 'cannot be found'],
   ['EAI_AGAIN', 'cannot be found'],
+  // Of a proxy: callsync's own aborts are handled before.
+  ['UND_ERR_ABORTED', 'is refused by the proxy'],
   ...['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].map(
     (code) => [code, 'cannot be reached'] as const,
   ),
@@ -232,6 +244,25 @@ const collectBody = async (source: Readable, headers: Readonly<Record<string, st
   return { body: room.subarray(0, filled), wireBytes };
 };
 
+/** Charsets that services claim for JSON that is UTF-8 all the same. */
+const claimed = 'windows-1252';
+
+/** A body of another charset in UTF-8, as JSON is read. @throws terminal RESPONSE_ENCODING */
+const inUtf8 = (body: Buffer, contentType = ''): Buffer => {
+  const label = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1];
+  if (label === undefined || /^utf-?8$/i.test(label)) return body;
+  try {
+    const decoder = new TextDecoder(label);
+    if (decoder.encoding === claimed && isUtf8(body)) return body;
+    return Buffer.from(decoder.decode(body));
+  } catch (cause) {
+    throw terminal('RESPONSE_ENCODING', `The service answered in the charset “${label.slice(0, 20)}”, unknown here.`, {
+      cause,
+      hint: 'Configure the service to answer in UTF-8.',
+    });
+  }
+};
+
 const tooLarge = (maxBytes: number): Error =>
   terminal('RESPONSE_TOO_LARGE', `The service sent more than ${maxBytes} bytes in one response.`, {
     hint: 'Lower source.list.pagination.size, or raise source.limits.max_response_bytes.',
@@ -239,7 +270,9 @@ const tooLarge = (maxBytes: number): Error =>
 
 // Meaning of an answer other than 2XX. The interface does not specify error bodies (§7).
 
-const temporary = new Set([408, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 529, 530]);
+const refusedQueries = new Set([400, 413, 414, 416, 422, 431]);
+const aboutQuota = /quota|limit.{0,20}(exceeded|reached)|exceeded.{0,20}limit|too many/i;
+const temporary = new Set([408, 425, 500, 502, 504, 507, 509, 520, 521, 522, 523, 524, 529, 530]);
 
 /** The error of an answer that is neither 2XX nor 401 (which has a path of its own). */
 export const failureOf = (response: HttpResponse): CallsyncError => {
@@ -253,6 +286,16 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
       retryAfterMs,
       hint: 'If another program uses the same credentials or address, lower source.limits.requests.',
     });
+  if (status === 402 || (status === 403 && (retryAfterMs !== undefined || aboutQuota.test(detail ?? ''))))
+    return transient('SERVICE_QUOTA', `${where} answers ${status}: the quota is used up${said}.`, {
+      retryAfterMs,
+      hint: 'callsync asks again at growing intervals, up to 5 minutes, and continues by itself. For more, ask the account manager for a higher quota.',
+    });
+  if (status === 503)
+    return transient('SERVICE_OVERLOADED', `${where} answers 503: it is overloaded or limits requests.`, {
+      retryAfterMs,
+      hint: 'callsync slows down by itself. If the error persists, lower source.limits.requests, or ask the operator of the service.',
+    });
   if (temporary.has(status) || status > 530)
     return transient('SERVICE_UNAVAILABLE', `${where} answers ${status}.`, { retryAfterMs });
   if (status === 403)
@@ -263,7 +306,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
     return terminal('LIST_MISSING', `${where} answers 404.`, {
       hint: 'Correct source.base_url, source.version and source.list.path, then run callsync probe.',
     });
-  if (status === 400 || status === 414 || status === 422)
+  if (refusedQueries.has(status))
     return terminal('LIST_REFUSED', `${where} refuses the query with ${status}${said}.`, {
       hint: 'Compare source.list with the service’s documentation, or run `callsync probe`.',
     });
@@ -318,10 +361,11 @@ const graceMs = 5 * 60_000;
 /** Questions whose refusals are remembered at once. */
 const mostQuestions = 1_000;
 
-/** Refusals that concern every question, by code; the others concern one query. */
-const general = new Set([
+/** Refusals that may pass where the service answered before; all but `ofQuestion` concern every question. */
+export const passing: ReadonlySet<string> = new Set([
   'ACCESS_DENIED',
   'LIST_MISSING',
+  'LIST_REFUSED',
   'SERVICE_REFUSED',
   'TOKEN_ENDPOINT_MISSING',
   'TOKEN_REFUSED',
@@ -342,15 +386,15 @@ export const createRefusals = (now: () => number = () => performance.now()) => {
     answered: (question: string) => {
       proven = true;
       since.delete(question);
-      for (const code of general) since.delete(code);
+      for (const code of passing) since.delete(code);
     },
     /**
      * A terminal refusal as a transient one, while it may pass: access was proven, and the refusal is younger than
      * the grace. Later as a terminal one that tells its history. Other errors as they are.
      */
     judge: (failure: CallsyncError, question: string) => {
-      const key = general.has(failure.code) ? failure.code : question;
-      if (!proven || failure.kind !== 'terminal' || (key === question && failure.code !== ofQuestion)) return failure;
+      const key = failure.code === ofQuestion ? question : failure.code;
+      if (!proven || failure.kind !== 'terminal' || !passing.has(failure.code)) return failure;
       const refusal = since.get(key) ?? { at: now(), count: 0 };
       refusal.count++;
       if (since.size < mostQuestions) since.set(key, refusal);

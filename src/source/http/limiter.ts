@@ -33,22 +33,42 @@ export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules
   const tolerance = requestLimitMarginMs(rules) / 4;
   return {
     /** Resolves when one request may be sent. */
-    acquire: async (signal?: AbortSignal) => {
+    acquire: async (signal?: AbortSignal): Promise<Slot> => {
       for (;;) {
         const asked = performance.now();
-        const { waitMs, at } = await slots.grant(liveWork.getStore() === true);
+        const { waitMs, ...slot } = await slots.grant(liveWork.getStore() === true);
+        const { at } = slot;
         if (waitMs > 0) await wait(waitMs, signal);
         else signal?.throwIfAborted();
         if (waitMs > 0 && (await slots.isBlocked(at))) continue;
         const late = performance.now() - (asked + waitMs);
         // Not awaited, to save time. The worst result of a failure is a 429.
         if (late > tolerance) slots.defer(at, late).catch(() => undefined);
-        return;
+        return slot;
       }
     },
-    /** No request for `ms` from now: the service said that it was too many. */
-    penalize: (ms: number) => slots.block(ms),
+    /**
+     * The service said that the request in the slot was too many: no request for `ms` from now. Later ones are spaced
+     * wider. Requests that were sent before the last widening say nothing of it.
+     */
+    penalize: (ms: number, slot?: Slot) => slots.block(ms, slot?.at),
+    /** The service took the request in the slot: later ones are spaced a little closer. */
+    relax: async ({ isSpaced }: Slot) => {
+      if (isSpaced) await slots.relax();
+    },
   };
+};
+
+/** `at` = time on the clock of the source of slots. `isSpaced` = slots are spaced after an overload. */
+export type Slot = { readonly at: number; readonly isSpaced: boolean };
+
+/**
+ * Distance of slots in milliseconds, after an overload and after a good answer. A gateway that allows fewer requests
+ * than configured refuses about one in ten. As many random failures do not slow callsync down.
+ */
+export const spacingOf = ({ requests, perMs }: Pick<RequestLimitRules, 'requests' | 'perMs'>) => {
+  const even = perMs / requests;
+  return { first: even, wider: 1.6, most: Math.max(2_000, 8 * even), closer: 0.95, least: even / 4 };
 };
 
 /**
@@ -59,12 +79,16 @@ export const createLocalSlots = (rules: RequestLimitRules, now: () => number = (
   const span = rules.perMs + requestLimitMarginMs(rules);
   const shared = { size: rules.requests - rules.live, granted: [] as number[] };
   const live = { size: rules.live, granted: [] as number[] };
+  const spacing = spacingOf(rules);
   let blockedUntil = 0;
   let liveAt = Number.NEGATIVE_INFINITY;
+  let distance = 0;
+  let widenedAt = Number.NEGATIVE_INFINITY;
   const next = ({ size, granted }: typeof live): number => {
     if (size === 0) return Number.POSITIVE_INFINITY;
     const free = granted.length >= size ? (granted.at(-size) as number) + span : 0;
-    return Math.max(now(), blockedUntil, free, granted.at(-1) ?? 0);
+    const spaced = distance > 0 ? Math.max(shared.granted.at(-1) ?? 0, live.granted.at(-1) ?? 0) + distance : 0;
+    return Math.max(now(), blockedUntil, free, granted.at(-1) ?? 0, spaced);
   };
   return {
     /** The slot: milliseconds from now until it, and its time on the clock of the source of slots. */
@@ -75,11 +99,17 @@ export const createLocalSlots = (rules: RequestLimitRules, now: () => number = (
       const chosen = mayUseLive && next(live) < next(shared) ? live : shared;
       const at = next(chosen);
       if (chosen.granted.push(at) > chosen.size) chosen.granted.shift();
-      return { waitMs: at - present, at };
+      return { waitMs: at - present, at, isSpaced: distance > 0 };
     },
-    /** No slot for `ms` from now. */
-    block: async (ms: number) => {
+    /** No slot for `ms` from now. Later slots are spaced wider, unless they were since the slot at `after`. */
+    block: async (ms: number, after = now()) => {
       blockedUntil = Math.max(blockedUntil, now() + ms);
+      if (after < widenedAt) return;
+      distance = Math.min(spacing.most, Math.max(spacing.first, distance * spacing.wider));
+      widenedAt = now();
+    },
+    relax: async () => {
+      distance *= distance < spacing.least ? 0 : spacing.closer;
     },
     /** Whether a block that came after the grant covers the slot at `at`, in whichever process it was announced. */
     isBlocked: async (at: number) => at < blockedUntil,

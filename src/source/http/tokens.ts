@@ -54,6 +54,8 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
 
   const renew = joining(async () => {
     for (let attempt = 0; ; attempt++) {
+      // Also failures of other callers, so that work that waits for a token asks for it ever more rarely.
+      if (!usable(current)) await wait(notBefore - now());
       try {
         current = await requestOnce();
         refusals.answered('token');
@@ -65,12 +67,9 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
         const again = error instanceof CallsyncError && error.kind === 'transient' && attempt + 1 < attempts;
         const askedMs = error instanceof CallsyncError ? error.retryAfterMs : undefined;
         const pause = backoffMs(failures++, backoff, askedMs);
+        notBefore = now() + Math.max(pause, usable(current) ? 250 : 0);
         // A request with a valid token uses it, and renews it later.
-        if (!again || usable(current)) {
-          notBefore = now() + Math.max(pause, 250);
-          throw error;
-        }
-        await wait(pause);
+        if (!again || usable(current)) throw error;
       }
     }
   });

@@ -42,6 +42,8 @@ const learnNothing = () => ({
   page: 0,
   /** Records came whose times say nothing of the window in which they are. */
   undated: false,
+  /** The longest window worth asking for, in microseconds: the list refused one of twice its length, and not its parts. */
+  longest: Number.POSITIVE_INFINITY,
   /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
   totalIsProven: false,
   /**
@@ -177,8 +179,8 @@ export const createListClient = (api: Api, list: ListConfig) => {
         learned.total = Math.max(learned.total, page.total ?? 0);
         return page.total;
       } catch (error) {
-        // The answer's only record may cause its failure; reading the window finds out.
-        if (isPoison(error)) return undefined;
+        // The answer's only record may cause its failure, or the length of the window; reading the window finds out.
+        if (isPoison(error) || isRefusal(error)) return undefined;
         throw error;
       }
     },
@@ -321,6 +323,10 @@ const codes = new Set([
   'LIST_MALFORMED',
   'RESPONSE_TOO_LARGE',
 ]);
+
+/** Whether the service refuses a question: it may answer one about a shorter window. */
+export const isRefusal = (error: unknown): error is CallsyncError =>
+  error instanceof CallsyncError && (error.code === 'LIST_REFUSED' || error.code === 'SERVICE_REFUSED');
 
 /** Whether a failure may be due to single records of the answer: a smaller question may then succeed. */
 export const isPoison = (error: unknown): error is CallsyncError =>

@@ -15,8 +15,8 @@ interface ProbeOptions {
   readonly config: SourceConfig;
   /** Never more requests to the call API than this. */
   readonly maxRequests?: number;
-  /** Further pairs of window parameters to try, before the usual ones. */
-  readonly bounds?: readonly ask.BoundNames[];
+  /** Names to try before the usual ones: a pair of window parameters, or a parameter of paging. */
+  readonly names?: readonly (ask.BoundNames | readonly [string])[];
   readonly limiter?: RequestLimiter;
 }
 
@@ -38,7 +38,6 @@ export const probeSource = async (options: ProbeOptions) => {
   try {
     if (recordsPath === undefined || base.records.length === 0) throw nothingToSee(base);
     session.known.recordsPath = recordsPath;
-    session.known.isLive = await seesNewCalls(session);
     const findings: ask.Finding[] = [];
     const say: ask.Inquiry['say'] = (key, found, confidence, evidence) =>
       findings.push({ key, found, confidence, evidence });
@@ -55,8 +54,9 @@ export const probeSource = async (options: ProbeOptions) => {
     let preset: Awaited<ReturnType<typeof fitPreset>>;
     let complete = true;
     try {
+      session.known.isLive = await seesNewCalls(session);
       preset = await fitPreset(inquiry, authScheme);
-      if (preset === undefined) await fillIn(inquiry, options.bounds ?? []);
+      if (preset === undefined) await fillIn(inquiry, options.names ?? []);
     } catch (error) {
       if (!(error instanceof ProbeSpent)) throw error;
       complete = false;
@@ -102,8 +102,10 @@ const fitPreset = async (inquiry: ask.Inquiry, authScheme: string) => {
 };
 
 /** Asks question after question if no preset fits. */
-const fillIn = async (inquiry: ask.Inquiry, bounds: readonly ask.BoundNames[]): Promise<void> => {
-  const sample = await ask.takeSample(inquiry, await ask.findPaging(inquiry));
+const fillIn = async (inquiry: ask.Inquiry, names: NonNullable<ProbeOptions['names']>): Promise<void> => {
+  const bounds = names.filter((one) => one.length === 2);
+  const paging = names.filter((one) => one.length === 1).flat();
+  const sample = await ask.takeSample(inquiry, await ask.findPaging(inquiry, paging));
   await ask.findWindows(inquiry, sample, bounds);
   ask.findCarries(inquiry, sample);
   await ask.findExclude(inquiry, sample);
@@ -168,7 +170,11 @@ export const renderProbe = (report: ProbeReport): string => {
   return [
     ...findings.map((one) => `${one.key.padEnd(width)}  ${one.found}  (${one.confidence}: ${one.evidence})`),
     '',
-    preset === undefined ? 'No preset fits.' : `The preset ${preset.preset} fits: ${preset.description}.`,
+    preset === undefined
+      ? complete
+        ? 'No preset fits.'
+        : 'No preset was found to fit so far.'
+      : `The preset ${preset.preset} fits: ${preset.description}.`,
     `${requests} of at most ${maxRequests} requests were made${complete ? '' : '; not every question was answered'}.`,
     '',
     stringify({ source: sectionOf(report) }).trimEnd(),
@@ -176,7 +182,7 @@ export const renderProbe = (report: ProbeReport): string => {
 };
 
 /** Only settings that differ from the defaults, so that the section stays readable. */
-const sectionOf = ({ authScheme, tokenFormat, list }: ProbeReport): Record<string, unknown> => {
+const sectionOf = ({ authScheme, tokenFormat, list }: ProbeReport) => {
   const defaults: Record<string, unknown> = listConfigSchema.parse({});
   const differs = ([key, value]: readonly [string, unknown]): boolean =>
     value !== undefined && JSON.stringify(value) !== JSON.stringify(defaults[key]);
@@ -188,12 +194,18 @@ const sectionOf = ({ authScheme, tokenFormat, list }: ProbeReport): Record<strin
 };
 
 /**
- * The text of a configuration file with the findings as its `source.list`. Everything else stays, comments included.
+ * The text of a configuration file with the findings as its `source.list`, or beside the settings there if the probe is
+ * incomplete. Everything else stays, comments included.
  */
 export const writeListSection = (text: string, report: ProbeReport): string => {
   const document = text.trim() === '' ? new Document({}) : parseDocument(text);
   if (!isMap(document.contents)) document.contents = document.createNode({}) as typeof document.contents;
-  for (const [key, value] of Object.entries(sectionOf(report)))
-    document.setIn(['source', key], document.createNode(value));
+  const { list, ...others } = sectionOf(report);
+  for (const [key, value] of Object.entries(others)) document.setIn(['source', key], document.createNode(value));
+  const isMerged = !report.complete && isMap(document.getIn(['source', 'list']));
+  if (!isMerged) document.setIn(['source', 'list'], document.createNode(list));
+  else
+    for (const [key, value] of Object.entries(list))
+      document.setIn(['source', 'list', key], document.createNode(value));
   return document.toString();
 };

@@ -74,7 +74,7 @@ const allAt = (names: readonly string[], value: string | number): Params =>
 const few = 2;
 
 /** The name that makes a page short. */
-export const findSizeParam = async ({ session, base }: Inquiry, names: readonly string[] = candidates.size) => {
+export const findSizeParam = async ({ session, base }: Inquiry, names: readonly string[]) => {
   if (base.records.length <= few) return undefined;
   const isCut = (look: Look): boolean => look.isRefusal || look.records.length === few;
   const [name] = await findEffective(names, async (some) => isCut(await session.look(allAt(some, few))), 1);
@@ -115,9 +115,9 @@ type Style = readonly [pagination: Readonly<Record<string, unknown>>, words: str
 const follows = 'gave the next records';
 
 /** Question after question: page size, total, style of paging, largest page. */
-export const findPaging = async (inquiry: Inquiry): Promise<PaginationConfig> => {
+export const findPaging = async (inquiry: Inquiry, extra: readonly string[]): Promise<PaginationConfig> => {
   const { session, base, list, say } = inquiry;
-  const sizeParam = await findSizeParam(inquiry);
+  const sizeParam = await findSizeParam(inquiry, [...extra, ...candidates.size]);
   const trial = await openTrial(inquiry, sizeParam);
   if (sizeParam === undefined)
     say('pagination.size_param', 'none', 'likely', `none of ${candidates.size.length} usual names had an effect`);
@@ -130,7 +130,7 @@ export const findPaging = async (inquiry: Inquiry): Promise<PaginationConfig> =>
   say(totalKey, total, isSure ? 'sure' : 'likely', atLeast);
 
   const none: Style = [{ style: 'none' }, 'none', 'no link, cursor, or usual page or offset parameter had an effect'];
-  const [style, words, evidence] = (await findStyle(trial)) ?? none;
+  const [style, words, evidence] = (await findStyle(trial, extra)) ?? none;
   say('pagination.style', words, style === none[0] ? 'likely' : 'sure', evidence);
   const size = sizeParam === undefined ? base.records.length : await findSize(session, base, sizeParam);
   say('pagination.size', String(size), 'likely', 'the largest page that the service returned within limits');
@@ -144,21 +144,21 @@ export const findPaging = async (inquiry: Inquiry): Promise<PaginationConfig> =>
   return list.pagination;
 };
 
-const findStyle = async (trial: Trial): Promise<Style | undefined> => {
+const findStyle = async (trial: Trial, extra: readonly string[]): Promise<Style | undefined> => {
   const { headers, url } = trial.short;
   const next = findLink(headers.link, 'next');
   if (next !== undefined && URL.canParse(next, url.href))
     return [{ style: 'link', rel: 'next' }, 'Link header', 'an answer had one'];
   return (
-    (await findCursor(trial)) ??
-    (await findCounted(trial, 'offset', candidates.offset)) ??
-    (await findCounted(trial, 'page', candidates.page))
+    (await findCursor(trial, [...extra, ...candidates.cursor])) ??
+    (await findCounted(trial, 'offset', [...extra, ...candidates.offset])) ??
+    (await findCounted(trial, 'page', [...extra, ...candidates.page]))
   );
 };
 
 const cursorName = /cursor|next|continuation|token|after/i;
 
-const findCursor = async (trial: Trial): Promise<Style | undefined> => {
+const findCursor = async (trial: Trial, names: readonly string[]): Promise<Style | undefined> => {
   const { session, short } = trial;
   const found = [
     ...leavesOf(short.body).map(([path, value]) => [{ next_path: path }, path, value] as const),
@@ -174,8 +174,8 @@ const findCursor = async (trial: Trial): Promise<Style | undefined> => {
         return [{ style: 'cursor', ...where }, `address in ${name}`, follows];
       continue;
     }
-    const leads = (names: readonly string[]) => trial.leadsOn(() => trial.at(names, value));
-    const [param] = await findEffective(candidates.cursor, leads, 1);
+    const leads = (some: readonly string[]) => trial.leadsOn(() => trial.at(some, value));
+    const [param] = await findEffective(names, leads, 1);
     if (param !== undefined)
       return [{ style: 'cursor', cursor_param: param, ...where }, `cursor ${param} from ${name}`, follows];
   }

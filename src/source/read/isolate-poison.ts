@@ -1,7 +1,7 @@
 /** Reads the records around those that make every answer fail: row by row, then call by call. */
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
-import { isPoison, type ListClient } from '../list/list-client.ts';
+import { isPoison, isRefusal, type ListClient } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
 import { observeCall } from '../list/observe-call.ts';
 import { type ReadContext, reportProblem } from './read-context.ts';
@@ -12,8 +12,6 @@ import { capOf, createPassState, isCall, passOver, rejectRecord, takePage } from
 const rowsAtOnce = 64;
 /** From this many failing rows on, the service counts as failing, and not single records. */
 const maxFailures = 20;
-
-const refusals: ReadonlySet<string> = new Set(['LIST_REFUSED', 'SERVICE_REFUSED']);
 
 /**
  * Whether the service answers the first page of another question: about a second before the window, or long ago. A
@@ -40,7 +38,7 @@ export const isServiceUp = async (
       return true;
     } catch (error) {
       if (!(error instanceof CallsyncError)) throw error;
-      if (refusals.has(error.code) && !refusals.has(cause.code)) return true;
+      if (isRefusal(error) && !isRefusal(cause)) return true;
     }
   }
   return false;

@@ -53,8 +53,12 @@ export const createTally = () => ({
   failures: 0,
   /** Parts that were not answered in time. */
   timeouts: 0,
+  /** Microseconds; the shortest part that was refused, and then cut. */
+  refusedLength: Number.POSITIVE_INFINITY,
   /** Rows that named a call which the same pass had named before. */
   repeated: 0,
+  /** Calls of which one answer had two records with other content. */
+  conflicting: 0,
   /** Fields that came null or empty without being known to be carried, with how often. */
   uncarried: new Map<string, number>(),
 });

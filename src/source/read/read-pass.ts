@@ -1,5 +1,6 @@
 /** One pass over all pages of a query. The pass hands the records on and collects evidence of completeness. */
 import { createHash } from 'node:crypto';
+import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { iso } from '../../lib/timestamps.ts';
@@ -154,7 +155,8 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
   const onPage = new Set(query.overlap !== undefined && index > 0 ? [state.lastKey ?? ''] : []);
   let isFirst = true;
   for (const part of page.parts(context.partBytes)) {
-    const taken: Taken = { rules, receivedAt, onPage, observations: [], rejected: [], outside: new Set() };
+    const [outside, conflicts] = [new Set<string>(), new Set<string>()];
+    const taken: Taken = { rules, receivedAt, onPage, observations: new Map(), rejected: [], outside, conflicts };
     for (const raw of part) {
       const key = takeRecord(context, query, state, taken, raw);
       const overlaps = isFirst && query.overlap !== undefined && index > 0;
@@ -164,7 +166,9 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
       state.lastKey = key;
     }
     if (quiet) continue;
-    const { observations, rejected, outside } = taken;
+    const { rejected } = taken;
+    const observations = [...taken.observations.values()];
+    context.tally.conflicting += conflicts.size;
     if (rejected.length > 0) await handlers.onRejected?.(rejected);
     if (observations.length === 0) continue;
     const summary = query.summary === true;
@@ -179,9 +183,11 @@ interface Taken {
   readonly receivedAt: Date;
   /** Calls of the page so far. */
   readonly onPage: Set<string>;
-  readonly observations: Observation[];
+  readonly observations: Map<string, Observation>;
   readonly rejected: RejectedRecord[];
   readonly outside: Set<string>;
+  /** Calls that came twice, with other content. */
+  readonly conflicts: Set<string>;
 }
 
 /** Takes in one record; returns its key. */
@@ -189,7 +195,7 @@ const takeRecord = (
   { client, tally }: ReadContext,
   query: ListQuery,
   state: PassState,
-  { rules, receivedAt, onPage, observations, rejected, outside }: Taken,
+  { rules, receivedAt, onPage, observations, rejected, outside, conflicts }: Taken,
   { value, encoded, bytes }: RawRecord,
 ): string => {
   const observed = observeRecord(value, { ...rules, encoded, bytes });
@@ -197,15 +203,33 @@ const takeRecord = (
     const key = `${rejectedMark}${createHash('sha1').update(bytes()).digest('hex')}`;
     if (!state.ids.has(key)) rejected.push(rejectRecord(bytes(), observed.reason, receivedAt, query.window));
     state.ids.set(key, false);
+    client.learned.undated = true;
     return key;
   }
-  const { callId } = observed.observation;
+  const { observation } = observed;
+  const { callId } = observation;
+  const other = observations.get(callId);
+  if (other !== undefined) {
+    const [order, otherOrder] = [orderOf(client.list, observation), orderOf(client.list, other)];
+    if (order !== otherOrder) conflicts.add(callId);
+    if (order <= otherOrder) return callId;
+    outside.delete(callId);
+  }
   if (state.ids.has(callId) && !onPage.has(callId)) state.repeatedLater.add(callId);
   onPage.add(callId);
   if (!placeRecord(client, query, state, value, callId)) outside.add(callId);
   for (const field of observed.uncarried) tally.uncarried.set(field, (tally.uncarried.get(field) ?? 0) + 1);
-  observations.push(observed.observation);
+  observations.set(callId, observation);
   return callId;
+};
+
+/**
+ * Two records with one id in one answer are one tie: the record of the higher text stays, whole. Heavy fields come last,
+ * so that listings without them choose alike.
+ */
+const orderOf = ({ exclude }: ListConfig, { fields }: Observation): string => {
+  const light = Object.entries(fields).filter(([name]) => !exclude.includes(name));
+  return JSON.stringify([light, fields]);
 };
 
 /** Remembers a record by its time; returns whether that is inside the window. A record without a time counts as inside. */

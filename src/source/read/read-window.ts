@@ -2,9 +2,9 @@
 
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Shown } from '../../../schemas/observation.ts';
-import { CallsyncError } from '../../lib/errors.ts';
+import type { CallsyncError } from '../../lib/errors.ts';
 import { dayMicros as day, type Micros, nowMicros } from '../../lib/timestamps.ts';
-import { hasGaps, isPoison, type ListClient } from '../list/list-client.ts';
+import { hasGaps, isPoison, isRefusal, type ListClient } from '../list/list-client.ts';
 import type { ListQuery, Window, WindowQuery } from '../list/list-query.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, splitWindow } from '../list/list-query.ts';
 import { findLength, lengthAsked, shortest } from './find-length.ts';
@@ -108,6 +108,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
     parts.push({ from, to, calls: ids.size, shown, ...(reason === undefined ? {} : { reason }) });
     onProgress?.();
   }
+  client.learned.longest = Math.min(client.learned.longest, tally.refusedLength / 2);
   return {
     /** Distinct calls inside the window. */
     calls,
@@ -121,6 +122,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
     problems,
     /** Rows by which the list named and counted a call once more. */
     repeated: tally.repeated,
+    conflicting: tally.conflicting,
     uncarried: Object.fromEntries(tally.uncarried),
   };
 };
@@ -166,14 +168,17 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
       }
     }
   } catch (error) {
-    if (!isPoison(error)) throw error;
     const { client, tally } = context;
     const cuttable = isCuttable(axisOf(client.list, query.window.axis));
+    // Many lists refuse a long range; a list that refuses every question is noticed below.
+    const isTooLong = isRefusal(error) && cuttable && canBeHalved(client.list, query);
+    if (!isPoison(error) && !isTooLong) throw error;
     tally.failures++;
     if (error.code === 'SERVICE_TIMEOUT') tally.timeouts++;
     if (tally.failures > maxFailures || tally.timeouts > maxTimeouts) throw error;
     const isAsked = cuttable && tally.failures % askEvery === 1;
     if (isAsked && !(await isServiceUp(client, query.window, { cause: error, signal: query.signal }))) throw error;
+    if (isTooLong) tally.refusedLength = Math.min(tally.refusedLength, query.window.to - query.window.from);
     return { kind: 'poison', cause: error };
   }
 };
@@ -384,10 +389,6 @@ const summaryOf = (query: ListQuery, window: Window): ListQuery => ({ ...query, 
 const askForTotal = async ({ client, tally }: ReadContext, { window, signal }: WindowQuery): Promise<void> => {
   tally.requests++;
   const always = { axis: window.axis, from: Date.UTC(2000, 0, 1) * 1000, to: nowMicros() + day };
-  try {
-    await client.readTotal({ window: always, signal, retries: 1 });
-  } catch (error) {
-    // Some services refuse a window that long; the halves then decide.
-    if (!(error instanceof CallsyncError) || error.code !== 'LIST_REFUSED') throw error;
-  }
+  // Some services refuse a window that long; the halves then decide.
+  await client.readTotal({ window: always, signal, retries: 1 });
 };

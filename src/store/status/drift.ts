@@ -164,20 +164,25 @@ const findingsOf = (source: string, field: string, types: FieldCounts): DriftFin
   return findings;
 };
 
+type SeenWindow = Readonly<Record<'repeated' | 'conflicting', number>> & {
+  readonly uncarried: Readonly<Record<string, number>>;
+};
+
 /**
  * Findings about a whole window of a list.
  * @param input.uncarried how often fields came empty without being known to be carried (`WindowResult.uncarried`).
  * @param input.repeated rows by which the list named and counted a call once more (`WindowResult.repeated`).
+ * @param input.conflicting calls of which one answer had two records (`WindowResult.conflicting`).
  */
-const windowFindings = (
-  source: string,
-  { uncarried, repeated }: { readonly uncarried: Readonly<Record<string, number>>; readonly repeated: number },
-): DriftFinding[] => {
+const windowFindings = (source: string, { uncarried, repeated, conflicting }: SeenWindow): DriftFinding[] => {
   const empty = 'null or empty, while source.list.authoritative_fields does not name it';
   const findings = Object.entries(uncarried).map(
     ([field, seen]): DriftFinding => ({ source, field, kind: 'uncarried', detail: empty, seen }),
   );
   const twice = 'names calls more than once and counts each row';
-  if (repeated > 0) findings.push({ source, field: 'unique_id', kind: 'repeated', detail: twice, seen: repeated });
+  const other =
+    'names calls twice in one answer, with other content; callsync keeps one record of each, always the same';
+  const [detail, seen] = conflicting > 0 ? [other, conflicting] : [twice, repeated];
+  if (seen > 0) findings.push({ source, field: 'unique_id', kind: 'repeated', detail, seen });
   return findings;
 };

@@ -56,9 +56,12 @@ test('drift: a field that vanishes is reported by another process too, with the 
 test('drift: one delivery after the other, and fields that the list sends empty', async () => {
   const deps = watching();
   for (const index of [1, 2]) await pipeline.send([{ ...sampleCall(`call-${index}`), newcomer: 1 }], deps);
-  await deps.drift?.seeWindow({ uncarried: { visit: 7 }, repeated: 0 });
-  await deps.drift?.seeWindow({ uncarried: { visit: 2 }, repeated: 3 });
+  await deps.drift?.seeWindow({ uncarried: { visit: 7 }, repeated: 0, conflicting: 0 });
+  await deps.drift?.seeWindow({ uncarried: { visit: 2 }, repeated: 3, conflicting: 0 });
   expect(await known()).toEqual(['list uncarried visit 9', 'list repeated unique_id 3', 'webhook new newcomer 1']);
+  await deps.drift?.seeWindow({ uncarried: {}, repeated: 0, conflicting: 2 });
+  const twice = { kind: 'repeated', detail: expect.stringContaining('with other content'), seen: 5 };
+  expect(await listDrift(pipeline.store)).toContainEqual(expect.objectContaining(twice));
 });
 
 test('drift: a store that cannot take it holds nothing up', async () => {

@@ -1,18 +1,26 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { SourceConfigInput } from '../../../schemas/config/source.ts';
 import type { Direction } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { judge } from '../../../src/health/conditions.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
+import { countRange } from '../../../src/pipeline/read/plan-sync.ts';
 import { nextLength, type RangePartProgress } from '../../../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-windows.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
+import { createServiceClock } from '../../../src/source/http/http.ts';
+import { createRequestLimiter, liveIdleMs, spacingOf } from '../../../src/source/http/limiter.ts';
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';
+import { createSharedSlots } from '../../../src/store/request-limit.ts';
 import { uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
+import { openMemoryList } from '../../source/memory-list.ts';
 import { listedIds, readPart, readSimulated, simulatedSource, wholeRange } from '../../source/simulated.ts';
 import { digestTables } from '../../support/digest-tables.ts';
+import { listen } from '../../support/listen.ts';
 import { useOpened } from '../../support/opened.ts';
 import { observationOf, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
@@ -25,8 +33,8 @@ const directions: readonly Direction[] = ['oldest_first', 'newest_first'];
 test('the next window is no shorter than a step of the service, which would be read again and again', () => {
   const list = { time_format: 'iso', time_resolution_ms: 2_000 };
   const windows = { initial: 1_000_000, min: 100_000, max: 50_000_000, targetCalls: 500 };
-  const deps = { windows, source: { list: { list } } } as unknown as ReadDeps;
-  expect([nextLength(1_000_000, 20_000, deps), nextLength(50_000_000, 0, deps)]).toEqual([2_000_000, 50_000_000]);
+  const deps = { windows, source: { list: { list, learned: { longest: 40_000_000 } } } } as unknown as ReadDeps;
+  expect([nextLength(1_000_000, 20_000, deps), nextLength(50_000_000, 0, deps)]).toEqual([2_000_000, 40_000_000]);
 });
 
 const pipeline = usePipeline();
@@ -126,6 +134,113 @@ describe('against the simulated service', () => {
     expect(await heldIds()).toEqual(new Set([known]));
     expect((await countRows(pipeline.warehouse)).calls).toBe(1);
     expect(await pipeline.query('SELECT 1 FROM rereads')).toEqual([]);
+  });
+});
+
+const day = 86_400_000_000;
+
+/** 60 calls, one a day, of a list that refuses ranges longer than seven days. */
+const openWeekly = (list: SourceConfigInput['list'], max: number) => {
+  const from = Date.UTC(2024, 0, 1) * 1000;
+  const range = { from, to: from + 60 * day };
+  let requests = 0;
+  const bounds = { from_param: 'from', to_param: 'to' };
+  const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', ...bounds }];
+  const section = { limits: { retry_base_ms: 1, retry_max_ms: 2 }, list: { records: 'data', cursor_fields, ...list } };
+  const client = openMemoryList(section, ({ searchParams }) => {
+    requests++;
+    const [first = 0, last = 0] = ['from', 'to'].map((name) => Date.parse(searchParams.get(name) ?? '') * 1000);
+    if (last - first > 7 * day + 60_000_000) return [400, { detail: 'the range is too long' }];
+    const times = Array.from({ length: 60 }, (_, index) => from + index * day + 1_000_000);
+    const inside = times.filter((time) => time >= first && time <= last);
+    const data = inside.map((time) => ({ unique_id: `c${time}`, timestamp: new Date(time / 1000).toISOString() }));
+    return [200, { total: data.length, data: searchParams.get('page') === '1' ? data : [] }];
+  });
+  const windows = { initial: day / 24, min: 1_000_000, max, targetCalls: 2_000 };
+  const source = { list: client, clock: createServiceClock(0) } as unknown as ReadDeps['source'];
+  const deps = { ...pipeline.deps, source, windows, now: () => new Date(), sync: { settle: 0 } };
+  return { deps, range, requests: () => requests };
+};
+const byPage = { pagination: { style: 'page', size_param: 'size', size: 100 } } as const;
+const counting = { ...byPage, total_path: 'total' };
+
+test.each([
+  ['with a total', counting, 31 * day, null],
+  ['with a total and sync.window.max', counting, 7 * day, 60],
+  ['without a total', byPage, 31 * day, null],
+])('a list that refuses ranges longer than 7 days is read whole: %s', async (_, list, max, expected) => {
+  const { deps, range, requests } = openWeekly(list, max);
+  const axis = 'timestamp';
+  const counted = await countRange(deps, { axis, range }, new AbortController().signal);
+  expect(counted.expected).toBe(expected);
+  const read = await readPart(deps, { axis, range, windowLength: counted.windowLength });
+  expect(read).toMatchObject({ rest: null, totals: { calls: 60, changed: 60, problems: 0 } });
+  expect(requests()).toBeLessThan(150);
+});
+
+/** Before the service: refuses, in its way, what comes sooner than `everyMs` after the last request that it let through. */
+const openGateway = async (url: string, everyMs: number, refuse: (response: ServerResponse) => void) => {
+  let passedAt = Number.NEGATIVE_INFINITY;
+  const gateway = await listen(async ({ url: path = '', headers }, response) => {
+    if (performance.now() - passedAt < everyMs) return refuse(response);
+    passedAt = performance.now();
+    const { authorization = '' } = headers;
+    const answer = await fetch(`${url}${path}`, { headers: { authorization } });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+  });
+  onTestFinished(gateway.close);
+  return gateway.url;
+};
+
+describe('behind a gateway that lets fewer requests through than source.limits', () => {
+  const service = useService(
+    { calls: { count: 400, utterances: 1, words: 3, tags: 1, ...settledRange } },
+    { preset: 'activate' },
+  );
+  const hour = 3_600_000_000;
+  /** Two workers with one shared limit read half of the range each; their requests, windows and problems. */
+  const readBehind = async (...[everyMs, refuse]: [number, (response: ServerResponse) => void]) => {
+    const base_url = await openGateway(service.simulator.url, everyMs, refuse);
+    const limits = { requests: 100, per_s: 1, retry_base_ms: 20, retry_max_ms: 200 };
+    const { axis, from, to } = wholeRange(service.simulator, 'qualified');
+    const middle = Math.floor((from + Date.parse(service.simulator.range.to) * 1000) / 2);
+    const name = randomUUID();
+    const halves = [
+      { from, to: middle },
+      { from: middle, to },
+    ].map(async (range) => {
+      const rules = { requests: 100, perMs: 1_000, live: 0 };
+      const shared = { ...rules, name, liveIdleMs, spanMs: 1_050, spacing: spacingOf(rules) };
+      const limiter = createRequestLimiter(createSharedSlots(pipeline.store, shared), rules);
+      const source = await simulatedSource(
+        service.simulator,
+        { base_url, limits, list: { preset: 'activate' } },
+        { limiter },
+      );
+      onTestFinished(source.close);
+      const windows = { initial: 6 * hour, min: hour / 60, max: 8 * hour, targetCalls: 20 };
+      const { totals } = await readPart(
+        { ...pipeline.deps, source, windows },
+        { axis, range, direction: 'oldest_first' },
+      );
+      return { ...totals, sent: source.list.counts.requests };
+    });
+    const [one, two] = (await Promise.all(halves)) as [Awaited<(typeof halves)[0]>, Awaited<(typeof halves)[0]>];
+    const sum = (key: 'calls' | 'windows' | 'problems' | 'sent') => one[key] + two[key];
+    return { sent: sum('sent'), calls: sum('calls'), windows: sum('windows'), problems: sum('problems') };
+  };
+
+  let free: Awaited<ReturnType<typeof readBehind>> | undefined;
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['503', (response) => void response.writeHead(503).end('overloaded')],
+    ['429', (response) => void response.writeHead(429).end()],
+    ['a reset', (response) => void response.socket?.resetAndDestroy()],
+  ])('and says so by %s, a backfill makes few requests more, in no smaller windows', async (_, refuse) => {
+    free ??= await readBehind(0, refuse);
+    expect(free.sent).toBeGreaterThan(200);
+    const limited = await readBehind(40, refuse);
+    expect(limited).toMatchObject({ calls: free.calls, windows: free.windows, problems: 0 });
+    expect(limited.sent).toBeLessThanOrEqual(1.3 * free.sent + 20);
   });
 });
 
