@@ -7,7 +7,7 @@ import { finishOldErasures, resumeErasure } from '../src/pipeline/persons/erase.
 import { asSync, countRange, finishSync, planSync, resolveRange } from '../src/pipeline/read/plan-sync.ts';
 import { type RangePartProgress, readRangePart } from '../src/pipeline/read/read-range-part.ts';
 import { planRereads, type RereadProgress, rereadCalls, rereadWindows } from '../src/pipeline/read/reread-windows.ts';
-import { planReconcile, reconcileWindows } from '../src/pipeline/reconcile/plan-reconcile.ts';
+import { countWithdrawn, planReconcile, reconcileWindows } from '../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../src/pipeline/reconcile/reconcile-window.ts';
 import { type ActivityRun, activity } from './activity.ts';
 
@@ -71,7 +71,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
   runMaintenance: activity(deps, 'runMaintenance', async () => {
     const result = await runMaintenance(deps);
     await finishOldErasures(deps);
-    return result;
+    return { ...result, withdrawn: await countWithdrawn(deps, deps.reconcile) };
   }),
 });
 

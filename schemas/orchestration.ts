@@ -32,10 +32,12 @@ export interface ReconcileRequest {
   readonly level?: SourceLevel;
   readonly warehouseLevel?: WarehouseLevel;
   readonly acceptEmpty?: boolean;
+  /** Only the windows whose proof was withdrawn. */
+  readonly withdrawn?: boolean;
 }
 
 /** A window to reconcile, and how thoroughly the warehouses are compared in it. */
-interface ReconcileTarget extends Range {
+export interface ReconcileTarget extends Range {
   readonly warehouseLevel: WarehouseLevel;
 }
 
@@ -45,6 +47,8 @@ export interface ReconcilePlan {
   readonly column: 'call_timestamp' | 'processed_at';
   readonly level: SourceLevel;
   readonly acceptEmpty: boolean;
+  /** Loads what waits before and after, so that readers of the warehouses see the proof at once. */
+  readonly loads?: boolean;
   /** In the order in which they are reconciled. */
   readonly windows: readonly ReconcileTarget[];
 }

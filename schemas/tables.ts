@@ -310,7 +310,7 @@ compared_at | timestamp | open! | - | Time of the comparison.
 ledger_epoch | int | closed | - | Epoch of the ledger that was compared.
 flatten_version | int | closed | - | Version of the flattening that was compared.
 revisions_digest | text | closed | - | SHA-256 over the ids and ledger revisions of the calls of the window after healing.
-compared_by | text | closed | - | Version of callsync that compared.
+compared_by | text | closed | - | Version of callsync that compared; none where calls were erased, cut or sent again and nothing was compared since.
 digest | text | closed! | - | HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.
 key_id | text | closed | - | Identifier of the key of the digest. The key itself is in no store.
 previous_digest | text | closed | - | Digest of the verdict before it; null for the first.

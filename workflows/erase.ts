@@ -1,6 +1,7 @@
-import { continueAsNew, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
+import { continueAsNew, patched, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
 import { loadActivities } from './activity-proxies.ts';
 import { erasureProgressQuery, type SyncInput } from './messages.ts';
+import { startProvingAgain } from './reconcile.ts';
 
 const firstPauseMs = 2_000;
 const longestPauseMs = 300_000;
@@ -17,6 +18,7 @@ export const erase = async (
   setHandler(erasureProgressQuery, () => ({ waiting }));
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
     const attempt = await resumeErasure({ requestId: input.requestId });
+    if (patched('prove-again')) await startProvingAgain(input.queues);
     if (attempt.receiptId !== null) return { receiptId: attempt.receiptId };
     waiting = attempt.waiting;
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof erase>(input);

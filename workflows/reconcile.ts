@@ -1,7 +1,14 @@
-import { continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { continueAsNew, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
 import { addTotals, emptyReconcileTotals } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
-import { type ReconcileInput, type ReconcileProgress, reconcileProgressQuery } from './messages.ts';
+import {
+  type ReconcileInput,
+  type ReconcileProgress,
+  reconcileId,
+  reconcileProgressQuery,
+  type TaskQueues,
+} from './messages.ts';
+import { startUnlessRunning } from './reread-calls.ts';
 
 /** Compares windows in the API, the ledger and every warehouse, heals differences, and records a verdict of each. */
 export const reconcile = async (input: ReconcileInput): Promise<ReconcileProgress> => {
@@ -22,5 +29,11 @@ export const reconcile = async (input: ReconcileInput): Promise<ReconcileProgres
     if (left.length > 0 && workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof reconcile>({ ...input, resumed: { plan: { ...plan, windows: left }, done, totals } });
   }
+  // The sweep begins no other meanwhile.
+  if (input.request.withdrawn && totals.failed + totals.unreachable > 0) await sleep('5m');
   return progress();
 };
+
+/** Compares the days whose proof was withdrawn, unless that is under way. */
+export const startProvingAgain = (queues: TaskQueues): Promise<void> =>
+  startUnlessRunning(reconcile, reconcileId(queues.workflows, 'withdrawn'), { queues, request: { withdrawn: true } });

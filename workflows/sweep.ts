@@ -1,6 +1,8 @@
+import { patched } from '@temporalio/workflow';
 import { liveActivities, loadActivities } from './activity-proxies.ts';
 import { loadWarehouse } from './load-warehouse.ts';
 import { loadWarehouseId, type SyncInput } from './messages.ts';
+import { startProvingAgain } from './reconcile.ts';
 import { startRereads, startUnlessRunning } from './reread-calls.ts';
 
 /**
@@ -16,5 +18,6 @@ export const sweep = async (input: SyncInput & { readonly prefix: string }): Pro
     await startUnlessRunning(loadWarehouse, loadWarehouseId(input.prefix, warehouse), work);
   }
   // Runs even during a long backlog, because only it limits the store and detects restores.
-  await load.runMaintenance();
+  const { withdrawn = 0 } = await load.runMaintenance();
+  if (patched('prove-again') && withdrawn > 0) await startProvingAgain(input.queues);
 };

@@ -37,7 +37,7 @@ const rereadSchema = z.strictObject({
 });
 
 const reconcileSchema = z.strictObject({
-  enabled: a.on.describe('Compare the API with the warehouses regularly.'),
+  enabled: a.on.describe('Compare the API with the warehouses regularly, and at once after a proof was withdrawn.'),
   interval: duration('1d', '1s').describe('Interval between two runs.'),
   age: duration('2d').describe('Least age of a window before callsync compares it.'),
   span: duration('30d').describe('Range in which each run looks for windows without a good verdict.'),

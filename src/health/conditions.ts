@@ -1,6 +1,7 @@
 /** The conditions under which something is wrong: the one table behind page, `callsync status`, doctor, messages and alerts. */
 import type { Condition } from '../../schemas/config/notifications.ts';
 import { countOf, formatSpan } from '../lib/count-of.ts';
+import { mostWaiting } from '../store/windows/verdicts.ts';
 import type { Health, ProofHealth, WarehouseUsage } from './read-health.ts';
 
 /** The shared reading and the slow ones beside it; a condition whose reading is absent finds nothing. */
@@ -51,6 +52,17 @@ const because = (code: string | null | undefined): string => (code == null ? '' 
 /** A failure shows after so long: early enough that readers see it within a minute. A delay without a failure may be the pace of the configuration. */
 const failureShownAfter = 45;
 const warehouseOf = ({ warehouses }: Readings, name: string) => warehouses.find((one) => one.name === name);
+
+/** The reason why days whose proof was withdrawn are not compared again. */
+const describeWait = (readings: Readings, name: string): string => {
+  const { workerAge, sync } = readings;
+  const { pending = 0, lastError = null } = warehouseOf(readings, name) ?? {};
+  if (workerAge === null || workerAge > 30) return 'a worker';
+  if (sync?.lastError != null) return `the service${because(sync.lastError)}`;
+  if (lastError !== null) return `the warehouse${because(lastError)}`;
+  if (pending > mostWaiting) return `${countOf(pending, 'call')} to be loaded`;
+  return 'a free slot for reading, or sync.reconcile is off';
+};
 
 /** From the conditions that stop most to those that stop least. */
 export const conditions: Readonly<Record<Condition, Definition>> = {
@@ -182,10 +194,13 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
   unproven: {
     severity: 'warning',
     above: 0,
-    // Days whose proof was withdrawn today wait for their comparison.
     read: ({ proofs = [] }) => proofs.map(({ warehouse, unproven, withdrawn }) => [warehouse, unproven - withdrawn]),
     age: ({ proofs }, name) => proofs?.find(({ warehouse }) => warehouse === name)?.oldestAge ?? null,
-    say: (_, [name, value]) => `Not proven in warehouse ${name}: ${countOf(value, 'window')}.`,
+    say: (readings, [name, value]) => {
+      const waiting = readings.proofs?.find(({ warehouse }) => warehouse === name)?.waiting ?? 0;
+      const waits = waiting === 0 ? '' : ` Of these, ${waiting} wait for ${describeWait(readings, name)}.`;
+      return `Not proven in warehouse ${name}: ${countOf(value, 'window')}.${waits}`;
+    },
     command: 'callsync coverage',
     alert: {
       alert: 'CallsyncUnproven',

@@ -6,6 +6,7 @@ import type { Queryable } from '../postgres/database.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
 import { pendingSql } from '../store/loads/loads.ts';
 import { readCounters } from '../store/status/counters.ts';
+import { comparedByNone } from '../store/windows/verdicts.ts';
 import { readToSql } from '../store/windows/windows.ts';
 
 export interface Waiting {
@@ -188,11 +189,10 @@ export const beat = async (db: Queryable): Promise<void> => {
 export interface ProofHealth {
   readonly warehouse: string;
   readonly unproven: number;
-  /**
-   * Days of the last day's verdicts that ended because calls were sent again, cut or erased, and were not compared
-   * since.
-   */
+  /** Of these, proofs that ended within the last minute, because calls were sent again, cut or erased: a comparison follows. */
   readonly withdrawn: number;
+  /** Of these, proofs that ended earlier, and whose comparison still waits. */
+  readonly waiting: number;
   readonly suspiciousEmpty: number;
   /** Seconds since the first of these verdicts; null when there is none. */
   readonly oldestAge: number | null;
@@ -202,13 +202,13 @@ export interface ProofHealth {
 export const readProofs = async (db: Queryable, input: { warehouses: readonly string[]; days: number }) =>
   await db.query<ProofHealth>(
     `SELECT name AS warehouse, count(*) FILTER (WHERE outcome = 'unproven')::int AS unproven,
-            count(*) FILTER (WHERE outcome = 'unproven' AND calls_found + missing + different = 0 AND calls_listed > excluded
-                                AND compared_at > now() - interval '1 day')::int AS withdrawn,
+            count(*) FILTER (WHERE is_withdrawn AND compared_at > now() - interval '1 minute')::int AS withdrawn,
+            count(*) FILTER (WHERE is_withdrawn AND compared_at <= now() - interval '1 minute')::int AS waiting,
             count(*) FILTER (WHERE outcome = 'suspicious_empty')::int AS "suspiciousEmpty",
             ${age("min(compared_at) FILTER (WHERE outcome IN ('unproven', 'suspicious_empty'))")} AS "oldestAge"
        FROM unnest($1::text[]) AS name LEFT JOIN (
-            SELECT DISTINCT ON (warehouse, axis, window_from, window_to) warehouse, outcome, compared_at, calls_listed, calls_found,
-                   missing, different, excluded FROM verdicts
+            SELECT DISTINCT ON (warehouse, axis, window_from, window_to) warehouse, outcome, compared_at,
+                   compared_by = '${comparedByNone}' AS is_withdrawn FROM verdicts
              WHERE warehouse = ANY($1) AND window_from > now() - make_interval(days => $2)
              ORDER BY warehouse, axis, window_from, window_to, verdict_id DESC) AS latest ON latest.warehouse = name
       GROUP BY name ORDER BY name`,

@@ -40,14 +40,13 @@ test('takes the latest verdict of each warehouse, and the worst of them for the 
 });
 
 test('a day whose proof was withdrawn waits for a comparison; a failed comparison leaves it unproven', () => {
-  const counts = { calls_listed: 9, calls_found: 0, missing: 0, different: 0, excluded: 0 };
-  const stateAfter = (more: Partial<StoredVerdict>) =>
+  const stateAfter = (compared_by: string) =>
     buildCoverage({
       ...{ ...input, to: start + day, warehouses: ['main'] },
-      verdicts: [verdict('main', 0, 'proven'), { ...verdict('main', 0, 'unproven'), ...counts, ...more }],
+      verdicts: [verdict('main', 0, 'proven'), { ...verdict('main', 0, 'unproven'), compared_by }],
     }).days[0]?.state;
-  expect(stateAfter({})).toBe('read');
-  expect(stateAfter({ missing: 9 })).toBe('unproven');
+  expect(stateAfter('none')).toBe('read');
+  expect(stateAfter('0.1.0')).toBe('unproven');
 });
 
 test('judges a day that has not ended by its part that has', () => {

@@ -1,13 +1,18 @@
 /** Reconciling and re-reading as workflows, with workers of the built command. */
 
+import { readFile, writeFile } from 'node:fs/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { temporal as proto } from '@temporalio/proto';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { readProvenThrough, withdrawnVerdicts } from '../../src/store/windows/verdicts.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { digestTables } from '../support/digest-tables.ts';
-import { useInstallation } from '../support/installation.ts';
+import { endProcess, installForTest, useInstallation } from '../support/installation.ts';
+import { column } from '../support/rows.ts';
+import { until } from '../support/until.ts';
 
 const dayMs = 86_400_000;
 
@@ -97,4 +102,52 @@ test('reconcile: late edits are re-read', async () => {
   await site.store.pool.query(`UPDATE reread_bands SET covered_at = covered_at - interval '1 day'`);
   expect(await run()).toMatchObject({ changed: 4 });
   expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+});
+
+const sinceMonth = new Date(to - 24 * dayMs).toISOString();
+test('after an erasure, and after a call passed its limit, the proof is back within a minute', async () => {
+  const old = await installForTest({
+    simulator: { seed: 6, calls: { count: 150, otherShare: 0, utterances: 1, from: sinceMonth, to: range.to } },
+    config: { operations: { enabled: true, port: 0 }, sync: { inbox_sweep: '2s' } },
+  });
+  const cli = await openCliFolder();
+  onTestFinished(() => cli.remove());
+  const run = async (input: string, ...args: readonly string[]) => {
+    const { code, stderr } = await cli.run([...args, '--config', old.configPath], { input });
+    expect(code, stderr).toBe(0);
+  };
+  const withdrawn = async () =>
+    (await column<number>(old.store, `SELECT count(*)::int FROM verdicts WHERE compared_by = 'none'`))[0] ?? 0;
+  const isProven = async () => {
+    const told = await column<Date | null>(old.store, 'SELECT proven_through FROM calls.sync_state');
+    const { through } = await readProvenThrough(old.store, 'postgres');
+    return through === Date.parse(range.to) * 1000 && told[0]?.toISOString() === range.to;
+  };
+  /** After `before` withdrawals there was another one, and the proof is whole again. */
+  const isBack = async (before: number) => {
+    const waiting = await withdrawnVerdicts(old.store, 'timestamp', ['postgres']);
+    return (await withdrawn()) > before && waiting.length === 0 && (await isProven());
+  };
+  const worker = await old.startWorker(['--schedules']);
+  await (await old.backfill('all')).result;
+  await run('', 'reconcile', '--from', sinceMonth, '--to', range.to);
+  await until('all is proven', isProven);
+
+  const [first] = await column<string>(old.store, 'SELECT min(call_id) FROM ledger WHERE poll_at IS NOT NULL');
+  await run(`${first}\n`, 'erase', '--by', 'call', '--yes');
+  await until('the proof is back', () => isBack(0), 60_000);
+  await endProcess(worker, 'SIGTERM');
+
+  // The limit of calls lies just behind the second call.
+  const [second] = await column<Date>(old.store, 'SELECT call_timestamp FROM ledger ORDER BY 1 OFFSET 1 LIMIT 1');
+  const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+  const limit = Math.floor((hour - (second as Date).getTime()) / 1000) - 1;
+  const config = parse(await readFile(old.configPath, 'utf8'));
+  await writeFile(old.configPath, stringify({ ...config, privacy: { retention: { calls: `${limit}s` } } }));
+  const before = await withdrawn();
+  const again = await old.startWorker(['--schedules']);
+  await until('the proof is withdrawn', async () => (await withdrawn()) > before);
+  await until('the proof is back again', () => isBack(before), 60_000);
+  await run('', 'verdicts', 'verify');
+  await endProcess(again, 'SIGTERM');
 });

@@ -14,7 +14,7 @@ test('counts memory and event loop of the process on demand', async () => {
 test('shows what the store says of work and proof, each under its own name', async () => {
   const registry = new Registry();
   const health = { ...healthy, quarantine: { count: 3, oldestAge: 9 }, grantedRequests: 20 } as Health;
-  const proof = { warehouse: 'main', unproven: 2, withdrawn: 0, suspiciousEmpty: 1, oldestAge: null };
+  const proof = { warehouse: 'main', unproven: 2, withdrawn: 0, waiting: 0, suspiciousEmpty: 1, oldestAge: null };
   const latency = [{ warehouse: 'main', calls: 1, p50: 0.2, p95: 1.5 }];
   const readings = { health: async () => health, proofs: async () => [proof], latency: async () => latency };
   watchStore(registry, readings, { requestsAllowed: 40 });

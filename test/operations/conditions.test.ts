@@ -11,7 +11,7 @@ test('finds nothing in an installation with a backlog alone', () => {
   expect(judge({ ...healthy, proofs: undefined, usages: undefined, sync: null, workerAge: null })).toEqual([]);
 });
 
-const proof = { warehouse: 'main', unproven: 0, withdrawn: 0, suspiciousEmpty: 0, oldestAge: null };
+const proof = { warehouse: 'main', unproven: 0, withdrawn: 0, waiting: 0, suspiciousEmpty: 0, oldestAge: null };
 const sync = { lag: 5, watermarkAge: 9, lastError: null, failedAt: null };
 test.each<[string, Partial<Readings>, boolean, string]>([
   ['stale', { sync: { ...sync, lag: 61, lastError: 'SERVICE_UNREACHABLE' } }, false, '61 s (SERVICE_UNREACHABLE)'],
@@ -27,6 +27,12 @@ test.each<[string, Partial<Readings>, boolean, string]>([
   ['load_stalled', { warehouses: [{ ...warehouse, erasureOldestAge: 1_800 }] }, true, '30 min behind.'],
   ['quota_low', { usages: [{ warehouse: 'main', jobs: { used: 1_300, limit: 1_400 } }] }, true, '93 %'],
   ['unproven', { proofs: [{ ...proof, unproven: 3, withdrawn: 2, oldestAge: 9 }] }, true, '1 window.'],
+  [
+    'unproven',
+    { proofs: [{ ...proof, unproven: 1, waiting: 1 }], sync: { ...sync, lastError: 'E' } },
+    true,
+    '1 wait for the service (E).',
+  ],
   ['suspicious_empty', { proofs: [{ ...proof, suspiciousEmpty: 1, oldestAge: 9 }] }, true, '1 win'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 40, newestAge: 1 } }, false, '188 deliveries'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 400, newestAge: 1 } }, true, '188 deliveries'],
@@ -43,7 +49,7 @@ test.each<[string, Partial<Readings>]>([
   ['a delivery or two of a stranger', { refused: { count: 2, oldestAge: 40, newestAge: 1 } }],
   ['refused deliveries that have stopped', { refused: { count: 9, oldestAge: 3_000, newestAge: 901 } }],
   ['a slow pace that is configured', { sync: { ...sync, lag: 800 }, syncEvery: 600 }],
-  ['a proof that an erasure withdrew today', { proofs: [{ ...proof, unproven: 3, withdrawn: 3, oldestAge: 900 }] }],
+  ['a proof that an erasure withdrew just now', { proofs: [{ ...proof, unproven: 3, withdrawn: 3, oldestAge: 9 }] }],
   ['calls that gather for a commit', { warehouses: [{ ...warehouse, liveOldestAge: 600 }] }],
 ])('%s is no fault', (_, readings) => expect(found(readings)).toEqual([]));
 

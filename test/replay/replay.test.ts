@@ -45,7 +45,7 @@ const broken = [
     'return await finishSync({ seenTo });',
     'return { watermark: null };',
   ],
-  ['a timer is added', 'reread-late', planning, `await sleep(1);\n  ${planning}`],
+  ['a timer is added', 'reread-late', planning, `await pause(1);\n  ${planning}`],
   ['two activities change places', 'sweep', merging, `await load.listPending();\n  ${merging}`],
   ['an activity goes by another name', 'reconcile', 'await planReconcile(', `${read}.reconcileWindows(`],
 ] as const;
@@ -76,7 +76,7 @@ test('recorded histories do not replay when their workflow is broken, and all ot
     const path = join(folder, 'workflows', `${name}.js`);
     const code = await readFile(path, 'utf8');
     expect(code).toContain(from);
-    await writeFile(path, `import { sleep } from '@temporalio/workflow';\n${code.replace(from, to)}\nvoid sleep;\n`);
+    await writeFile(path, `import { sleep as pause } from '@temporalio/workflow';\n${code.replace(from, to)}\nvoid pause;\n`);
   }
   const logger = new DefaultLogger('ERROR');
   const failed = await replayFailures(

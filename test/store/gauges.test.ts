@@ -32,7 +32,7 @@ test('has no age while nothing waits', async () => {
     ...{ calls: 0, openProblems: 0, grantedRequests: 0, sync: null, workerAge: null },
     warehouses: [{ name: 'main', pending: 0, liveOldestAge: null, newestVisible: null, lastLoadAt: null }],
   });
-  const proofs = { warehouse: 'main', unproven: 0, withdrawn: 0, suspiciousEmpty: 0, oldestAge: null };
+  const proofs = { warehouse: 'main', unproven: 0, withdrawn: 0, waiting: 0, suspiciousEmpty: 0, oldestAge: null };
   expect(await readProofs(store, { warehouses: ['main'], days: 9 })).toEqual([proofs]);
 });
 

@@ -102,6 +102,7 @@ const activities = {
     },
     runMaintenance: async () => {
       state.maintained += 1;
+      return {};
     },
     resumeErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
   },

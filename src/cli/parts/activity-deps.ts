@@ -23,6 +23,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { readVersion } from '../shell/output.ts';
 import { openPrivacy, type Services } from './services.ts';
 
+const hourMs = 3_600_000;
 const micros = (ms: number): number => Math.round(ms * 1000);
 
 /** Path of the field of a record that holds the end of processing. */
@@ -54,15 +55,20 @@ export const ingestDeps = <P extends { store: Store; targets: readonly Warehouse
 export const openIngest = async (services: Services, store: Store): Promise<IngestDeps> =>
   ingestDeps(services, { store, targets: await openWarehouses(services, store) });
 
-/** The configured limits of age; undefined where there are none. */
-export const openAges = ({ privacy: { retention }, source }: Pick<Config, 'privacy' | 'source'>): Ages | undefined =>
-  Object.values(retention).every((limit) => limit === undefined)
-    ? undefined
-    : createAges(
-        { ...retention, freeFields: retention.free_fields },
-        Date.now,
-        source.list.cursor_fields.map(({ record_field }) => record_field),
-      );
+/**
+ * The configured limits of age; undefined where there are none. The clock goes in steps of an hour at most: with each
+ * step, the days at the limits lose their proof and are compared again.
+ */
+export const openAges = ({ privacy: { retention }, source }: Pick<Config, 'privacy' | 'source'>): Ages | undefined => {
+  const limits = Object.values(retention).filter((limit) => limit !== undefined);
+  if (limits.length === 0) return undefined;
+  const step = Math.min(hourMs, ...limits.map((limit) => limit / 24));
+  return createAges(
+    { ...retention, freeFields: retention.free_fields },
+    () => Math.floor(Date.now() / step) * step,
+    source.list.cursor_fields.map(({ record_field }) => record_field),
+  );
+};
 
 /** Everything that activities need. */
 export const activityDeps = (
@@ -109,6 +115,7 @@ export const activityDeps = (
       sample: sync.reread.sample,
     },
     reconcile: {
+      enabled: sync.reconcile.enabled,
       age: micros(sync.reconcile.age),
       span: micros(sync.reconcile.span),
       level: sync.reconcile.level,

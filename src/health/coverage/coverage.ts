@@ -6,7 +6,12 @@ import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import type { DayDeliveries, DeliveryStatistics, WebhookQuality } from '../../store/delivery/delivery-statistics.ts';
 import { measureWebhooks, readDeliveryStatistics, readRanges } from '../../store/delivery/delivery-statistics.ts';
-import { latestVerdicts, type StoredVerdict, type VerdictOutcome } from '../../store/windows/verdicts.ts';
+import {
+  comparedByNone,
+  latestVerdicts,
+  type StoredVerdict,
+  type VerdictOutcome,
+} from '../../store/windows/verdicts.ts';
 
 /** `read`: not compared yet. `unproven`: compared, without a good verdict. */
 export type CoverageState = keyof typeof stateSigns;
@@ -37,17 +42,13 @@ const noDeliveries: DeliveryStatistics = { calls: 0, both: 0, pollOnly: 0, webho
 
 type Painted = Record<CoverageState, readonly Interval[]>;
 
-/** A proof was withdrawn, because calls were sent again, cut or erased: nothing was compared since. */
-const isWithdrawn = ({ outcome, calls_listed, calls_found, missing, different, excluded }: StoredVerdict): boolean =>
-  outcome === 'unproven' && calls_found + missing + different === 0 && calls_listed > excluded;
-
 /** Lays the verdicts of one warehouse over each other. */
 const paint = (input: CoverageInput, warehouse: string): Painted => {
   const painted: Painted = { suspicious_empty: [], unread: [], unproven: [], read: [], healed: [], proven: [] };
   for (const verdict of input.verdicts.filter((one) => one.warehouse === warehouse)) {
     const range = { from: verdict.window_from, to: verdict.window_to };
     for (const state of coverageStates) painted[state] = subtract(painted[state], [range]);
-    const state = isWithdrawn(verdict) ? 'read' : verdict.outcome;
+    const state = verdict.compared_by === comparedByNone ? 'read' : verdict.outcome;
     painted[state] = [...painted[state], range];
   }
   const judged = coverageStates.flatMap((state) => painted[state]);

@@ -1,11 +1,18 @@
 /** UTC days that were read, their verdicts, and a forecast of the missing ones. */
 
-import type { Range } from '../../../schemas/orchestration.ts';
+import type { Range, ReconcileTarget } from '../../../schemas/orchestration.ts';
 import { intersect } from '../../lib/intervals.ts';
 import { dayMicros as day } from '../../lib/timestamps.ts';
 import { readRanges } from '../../store/delivery/delivery-statistics.ts';
+import { countPending } from '../../store/loads/loads.ts';
 import type { Store } from '../../store/store.ts';
-import { findUnproven, latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import {
+  findUnproven,
+  latestVerdicts,
+  mostWaiting,
+  type StoredVerdict,
+  withdrawnVerdicts,
+} from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 
 export interface JudgedDay extends Range {
@@ -43,11 +50,25 @@ export const listDays = async (store: Store, input: { axis: string; warehouses: 
   return days;
 };
 
+/**
+ * The windows whose proof was withdrawn and that no other verdict proves, oldest first, for warehouses that have nearly
+ * all of their calls.
+ */
+export const listWithdrawn = async (store: Store, input: { axis: string; warehouses: readonly string[] }) => {
+  const warehouses: string[] = [];
+  for (const name of input.warehouses) if ((await countPending(store, name)) <= mostWaiting) warehouses.push(name);
+  const levels = new Map<string, ReconcileTarget>();
+  for (const { window_from: from, window_to: to, ...one } of await withdrawnVerdicts(store, input.axis, warehouses))
+    if (one.warehouse_level === 'rows' || !levels.has(`${from} ${to}`))
+      levels.set(`${from} ${to}`, { from, to, warehouseLevel: one.warehouse_level });
+  return await findUnjudged(store, { axis: input.axis, warehouses, windows: [...levels.values()] });
+};
+
 /** Windows that not every warehouse has a good verdict for, given since the present ledger began. */
-export const findUnjudged = async (
+export const findUnjudged = async <W extends Range>(
   store: Store,
-  input: { readonly axis: string; readonly warehouses: readonly string[]; readonly windows: readonly Range[] },
-): Promise<Range[]> => {
+  input: { readonly axis: string; readonly warehouses: readonly string[]; readonly windows: readonly W[] },
+): Promise<W[]> => {
   const { windows } = input;
   const range = { from: Math.min(...windows.map(({ from }) => from)), to: Math.max(...windows.map(({ to }) => to)) };
   const unjudged = windows.length === 0 ? [] : await listUnjudged(store, { ...input, range });

@@ -7,8 +7,10 @@ import { dayMicros as day } from '../../lib/timestamps.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
 import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
-import { requireAxis } from '../read/choose-axis.ts';
-import { findUnjudged, type forecastVerdicts, type JudgedDay, listDays } from './judged-days.ts';
+import { namesOf, unlessAway } from '../deps.ts';
+import { loadPending } from '../load/load-pending.ts';
+import { chooseAxis, requireAxis } from '../read/choose-axis.ts';
+import { findUnjudged, type forecastVerdicts, type JudgedDay, listDays, listWithdrawn } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
 import { removeStray } from './remove-unexpected.ts';
 
@@ -16,6 +18,8 @@ import { removeStray } from './remove-unexpected.ts';
 export const rowsWithin = 30 * day;
 
 type ReconcileSettings = Parameters<typeof forecastVerdicts>[1] & {
+  /** Comparisons that nobody asked for. */
+  readonly enabled: boolean;
   readonly level: ReconcilePlan['level'];
   /**
    * Least number of judged days of which each run compares the rows, longest ago first. callsync adds as many as
@@ -36,8 +40,12 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
   const again = request.force === true || (asked !== undefined && request.warehouseLevel !== undefined);
   const plan = { axis, column, level: request.level ?? settings.level, acceptEmpty: request.acceptEmpty ?? false };
   const warehouseLevel = request.warehouseLevel ?? 'guards';
-  const warehouses = deps.targets.map(({ warehouse }) => warehouse.name);
+  const warehouses = namesOf(deps);
 
+  if (request.withdrawn === true) {
+    const windows = settings.enabled ? await listWithdrawn(deps.store, { axis, warehouses }) : [];
+    return { ...plan, loads: true, windows };
+  }
   if (asked !== undefined || !cuttable) {
     const begun = asked?.from ?? (await firstReadInstant(deps.store)) ?? to;
     const range = asked ?? { from: Math.max(to - settings.span, begun), to };
@@ -67,6 +75,12 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
   ];
   return { ...plan, windows: targets };
 };
+
+/** Number of windows whose proof was withdrawn and can be proven again now. */
+export const countWithdrawn = async (deps: ReconcileDeps, settings: ReconcileSettings): Promise<number> =>
+  chooseAxis(deps.source.list.list, deps.processedField) === undefined
+    ? 0
+    : (await planReconcile(deps, settings, { withdrawn: true })).windows.length;
 
 /** Cuts a range at the borders of UTC days, newest first. */
 const cutDays = (range: Range): Range[] => {
@@ -100,6 +114,7 @@ export const reconcileWindows = async (
   const startedAt = performance.now();
   let { done, totals } = options.resume ?? { done: 0, totals: emptyReconcileTotals };
   let failures = 0;
+  if (plan.loads === true) await loadWaiting(deps);
   for (const { warehouseLevel, ...range } of plan.windows.slice(done)) {
     options.signal.throwIfAborted();
     const { axis, column, level, acceptEmpty } = plan;
@@ -122,13 +137,26 @@ export const reconcileWindows = async (
     options.onProgress({ done, totals });
     if (performance.now() - startedAt > options.maxSeconds * 1000) break;
   }
-  if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {
+  if (
+    plan.loads !== true &&
+    done === plan.windows.length &&
+    plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')
+  ) {
     const alive = (): void => options.onProgress({ done, totals });
     const now = deps.now().getTime() * 1000;
     const removed = await removeStray(deps, now, { signal: options.signal, alive });
     totals = { ...totals, removed: totals.removed + removed };
   }
+  if (plan.loads === true) await loadWaiting(deps);
   return { done, totals };
+};
+
+/** Tombstones go before a comparison that would take their rows for wrong, and verdicts come after it. */
+const loadWaiting = async (deps: ReconcileDeps): Promise<void> => {
+  for (const { warehouse } of deps.targets)
+    await unlessAway(deps, warehouse, 'waiting rows could not be loaded', () =>
+      loadPending(deps, { warehouse: warehouse.name, origin: 'reconcile' }),
+    );
 };
 
 /** A window counts as the worst of its verdicts. */

@@ -75,8 +75,11 @@ const isVoid = (window: Range, before: Withdrawals, now: Withdrawals): boolean =
   return intersect([window], now.days.slice(now.days.length - since)).length > 0;
 };
 
-/** No comparison followed the latest change of the window. */
+/** `compared_by` of a withdrawal: no comparison followed the latest change of the window. */
+export const comparedByNone = 'none';
+
 const withdrawal = {
+  compared_by: comparedByNone,
   outcome: 'unproven' as const,
   confirmed: 'none' as const,
   calls_found: 0,
@@ -208,6 +211,17 @@ export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]):
   if (ids.length === 0) return;
   await db.query`UPDATE verdicts SET loaded = true WHERE verdict_id = ANY(${ids})`;
 };
+
+/** Most calls that may wait for a warehouse whose days are compared again: otherwise the comparison would load a backlog. */
+export const mostWaiting = 5_000;
+
+/** The latest verdicts of windows whose proof was withdrawn, of the present ledger. */
+export const withdrawnVerdicts = (db: Queryable, axis: string, warehouses: readonly string[]) =>
+  readVerdicts(db)`v WHERE compared_by = ${comparedByNone} AND axis = ${axis} AND warehouse = ANY(${warehouses})
+       AND ledger_epoch = (SELECT max(epoch) FROM epochs)
+       AND NOT EXISTS (SELECT FROM verdicts later WHERE later.warehouse = v.warehouse AND later.axis = v.axis
+                          AND later.window_from = v.window_from AND later.window_to = v.window_to AND later.verdict_id > v.verdict_id)
+       ORDER BY window_from`;
 
 /**
  * The latest verdict of each window that overlaps a range, per warehouse. Verdicts of an earlier ledger prove

@@ -13,6 +13,6 @@ export const healthy: Readings = {
   ...{ warehouses: [warehouse], workerAge: 14, syncEvery: 60, callsPerMinute: 62.4 },
   sync: { lag: 65, watermarkAge: 9e8, lastError: null, failedAt: null },
   flow: { arrived: 60, merged: 59, refused: 0, deliveryAge: 1, callAge: 4 },
-  proofs: [{ warehouse: 'main', unproven: 0, withdrawn: 0, suspiciousEmpty: 0, oldestAge: null }],
+  proofs: [{ warehouse: 'main', unproven: 0, withdrawn: 0, waiting: 0, suspiciousEmpty: 0, oldestAge: null }],
   usages: [{ warehouse: 'main', jobs: { used: 5, limit: Number.POSITIVE_INFINITY } }],
 };

@@ -8,6 +8,7 @@ import { addHold } from '../../../src/pipeline/persons/hold.ts';
 import type { compareListing } from '../../../src/pipeline/read/compare-listing.ts';
 import { readChanged } from '../../../src/pipeline/read/read-changed.ts';
 import { reconcileWindow } from '../../../src/pipeline/reconcile/reconcile-window.ts';
+import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { verifyVerdictChain } from '../../../src/store/windows/verdicts.ts';
 import { configFor } from '../../source/local-server.ts';
 import { openMemoryList } from '../../source/memory-list.ts';
@@ -119,6 +120,19 @@ test('a day whose calls are partly too old to be kept is proven, and says how ma
   // Whole records are compared with what the ledger has: of a held call nothing is too old there.
   const whole = await installed.reconcile({ range, force: true, level: 'records' });
   expect(whole).toMatchObject({ windows: 4, proven: 4, healed: 0, different: 0, healedCalls: 0 });
+});
+
+test('an erased call costs no other day its proof, and its own day is proven again, at the level that it had', async () => {
+  const installed = await install();
+  await installed.reconcile({ range, warehouseLevel: 'rows' });
+  const [id] = await idsBefore(installed, begin + dayMs / 4);
+  await eraseCalls(installed.store, [id as string]);
+  expect(await installed.reconcile({ withdrawn: true })).toMatchObject({ windows: 1, proven: 1, different: 0 });
+  const verdicts = await installed.query('SELECT outcome, warehouse_level, excluded FROM verdicts ORDER BY verdict_id');
+  expect(verdicts.slice(4).map(({ outcome }) => outcome)).toEqual(['unproven', 'proven']);
+  expect(verdicts.at(-1)).toMatchObject({ warehouse_level: 'rows', excluded: 1 });
+  expect(await installed.warehouse.query('SELECT count(*)::int AS n FROM verdicts')).toEqual([{ n: 6 }]);
+  expect(await installed.reconcile({ withdrawn: true })).toMatchObject({ windows: 0 });
 });
 
 test('a window that is suddenly empty is flagged and changes nothing, until somebody says that it is true', async () => {

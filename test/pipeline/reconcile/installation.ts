@@ -39,7 +39,15 @@ export const openInstallation = async (options: {
     now: () => new Date(now ?? Date.now()),
     windows: { initial: day, min: 1_000_000, max: 30 * day, targetCalls: 1_000 },
     reread: { horizon: undefined, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0.05 },
-    reconcile: { age: 2 * day, span: 60 * day, level: 'fields', backlogDays: 30, rowsDays: 0, interval: day },
+    reconcile: {
+      enabled: true,
+      age: 2 * day,
+      span: 60 * day,
+      level: 'fields',
+      backlogDays: 30,
+      rowsDays: 0,
+      interval: day,
+    },
     version: 'test',
   };
   const range = {

@@ -11,7 +11,15 @@ import { usePipeline } from '../../support/pipeline.ts';
 import { day } from './installation.ts';
 
 const settings = {
-  ...{ age: 2 * day, span: 30 * day, level: 'fields' as const, backlogDays: 30, rowsDays: 1, interval: day },
+  ...{
+    age: 2 * day,
+    span: 30 * day,
+    level: 'fields' as const,
+    backlogDays: 30,
+    rowsDays: 1,
+    interval: day,
+    enabled: true,
+  },
 };
 const start = Date.parse('2023-01-01T00:00:00Z') * 1000;
 const days = 365;

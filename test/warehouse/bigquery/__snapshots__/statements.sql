@@ -191,7 +191,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
   ledger_epoch INT64 OPTIONS (description='Epoch of the ledger that was compared.'),
   flatten_version INT64 OPTIONS (description='Version of the flattening that was compared.'),
   revisions_digest STRING OPTIONS (description='SHA-256 over the ids and ledger revisions of the calls of the window after healing.'),
-  compared_by STRING OPTIONS (description='Version of callsync that compared.'),
+  compared_by STRING OPTIONS (description='Version of callsync that compared; none where calls were erased, cut or sent again and nothing was compared since.'),
   digest STRING NOT NULL OPTIONS (description='HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.'),
   key_id STRING OPTIONS (description='Identifier of the key of the digest. The key itself is in no store.'),
   previous_digest STRING OPTIONS (description='Digest of the verdict before it; null for the first.')
