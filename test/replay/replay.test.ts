@@ -76,7 +76,10 @@ test('recorded histories do not replay when their workflow is broken, and all ot
     const path = join(folder, 'workflows', `${name}.js`);
     const code = await readFile(path, 'utf8');
     expect(code).toContain(from);
-    await writeFile(path, `import { sleep as pause } from '@temporalio/workflow';\n${code.replace(from, to)}\nvoid pause;\n`);
+    await writeFile(
+      path,
+      `import { sleep as pause } from '@temporalio/workflow';\n${code.replace(from, to)}\nvoid pause;\n`,
+    );
   }
   const logger = new DefaultLogger('ERROR');
   const failed = await replayFailures(
