@@ -75,9 +75,11 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
 
 const scheduledStartTime = defineSearchAttributeKey('TemporalScheduledStartTime', 'DATETIME');
 
-/** The due time of a scheduled run counts, even if it starts late. */
+/** The due time of a scheduled run counts, even if it starts late. Temporal hands over the result of the run before. */
 const resolve = ({ queues, axis, last = 0 }: BackfillInput): Promise<Range> => {
-  const { typedSearchAttributes, runStartTime } = workflowInfo();
+  const { typedSearchAttributes, runStartTime, lastResult } = workflowInfo();
   const due = typedSearchAttributes.get(scheduledStartTime) ?? runStartTime;
-  return readActivities(queues).resolveRange({ axis, last, scheduledAt: due.getTime() * 1000 });
+  const before = lastResult as BackfillProgress | undefined;
+  const readTo = before?.axis === axis ? before.range.to : undefined;
+  return readActivities(queues).resolveRange({ axis, last, scheduledAt: due.getTime() * 1000, readTo });
 };

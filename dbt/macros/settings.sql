@@ -4,7 +4,7 @@
 
 {% macro callsync_agent_side(direction) -%}
 CASE
-{%- for name, side in var('callsync_agent_side_by_direction', {}).items() %} WHEN UPPER({{ direction }}) = '{{ name | upper }}' THEN {{ callsync.callsync_side(side) }}{% endfor %} WHEN 1 = 0 THEN '' ELSE {{ callsync.callsync_side(var('callsync_agent_side', 'unknown')) }} END
+{%- for name, side in var('callsync_agent_side_by_direction', {}).items() %} WHEN UPPER({{ direction }}) = UPPER('{{ name }}') THEN {{ callsync.callsync_side(side) }}{% endfor %} WHEN 1 = 0 THEN '' ELSE {{ callsync.callsync_side(var('callsync_agent_side', 'unknown')) }} END
 {%- endmacro %}
 
 {# Seconds of one unit of a field; null while its unit is unknown. #}
@@ -15,7 +15,7 @@ CASE
 
 {% macro callsync_field_pivots() -%}
 {%- for key, field in var('callsync_fields', {}).items() %},
-  MAX(CASE WHEN key = '{{ key }}' THEN value END) AS {{ field.name }}
+  MAX(CASE WHEN key = '{{ dbt.escape_single_quotes(key) }}' THEN value END) AS {{ field.name }}
 {%- endfor -%}
 {%- endmacro %}
 

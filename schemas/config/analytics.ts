@@ -8,7 +8,13 @@ const unitSchema = oneOf(['unknown', 'seconds', 'milliseconds'], 'unknown');
 const sideSchema = z.enum(['unknown', 'in', 'out']);
 const columnName = /^[a-z][a-z0-9_]{0,62}$/;
 
-/** Columns of calls_wide; a value of another type than text has its text and a flag beside it. */
+/** Columns of calls_wide that every installation has. */
+export const ownColumns =
+  'call_id call_timestamp business_day processed_at status campaign agent direction dept client_id lang audio_state in_data in_type out_data out_type agent_side duration_as_sent duration_seconds ivr_end_seconds duration_status utterance_count word_count tag_count first_seen_at last_seen_at source_deleted_at'.split(
+    ' ',
+  );
+
+/** Configured columns of calls_wide; a value of another type than text has its text and a flag beside it. */
 const namesOf = (fields: Readonly<Record<string, { readonly name: string; readonly type: string }>>): string[] =>
   Object.values(fields).flatMap(({ name, type }) =>
     type === 'text' ? [name] : [name, `${name}_as_sent`, `${name}_unparsable`],
@@ -34,7 +40,7 @@ export const analyticsConfigSchema = z
       .strictObject({
         default: sideSchema.default('unknown').describe('Side of the agent in transcripts, for all directions.'),
         by_direction: z
-          .record(z.string().regex(/^[\w .-]{1,40}$/), sideSchema)
+          .record(z.string().regex(/^[\p{L}\p{N}_ .-]{1,40}$/u), sideSchema)
           .default({})
           .describe('Side of the agent by metadata.Direction (in any case), such as `{IN: out, OUT: in}`.'),
       })
@@ -49,7 +55,9 @@ export const analyticsConfigSchema = z
     silence_gap_s: notNegative(0).describe('Shortest gap that counts as silence, in seconds.'),
     fields: z
       .record(
-        z.string().regex(/^[^'"\\{}%\n]{1,100}$/),
+        z
+          .string()
+          .regex(/^[^\\\p{Cc}]{1,1000}$/u, 'must be a key of metadata, without control characters and backslashes'),
         z.strictObject({
           name: z.string().regex(columnName).describe('Name of the column in calls_wide.'),
           type: oneOf(['text', 'numeric', 'integer', 'boolean', 'date'], 'text').describe(
@@ -61,7 +69,12 @@ export const analyticsConfigSchema = z
         }),
       )
       .default({})
-      .refine((fields) => new Set(namesOf(fields)).size === namesOf(fields).length, { error: 'names must differ' })
+      .refine(
+        (fields) => new Set([...ownColumns, ...namesOf(fields)]).size === ownColumns.length + namesOf(fields).length,
+        {
+          error: 'names must differ from each other and from the columns of calls_wide',
+        },
+      )
       .describe('Metadata keys that become columns of calls_wide, also user-defined fields.'),
   })
   .describe('Facts for marts that the service does not send.');

@@ -20,6 +20,17 @@ export const wait = async (ms: number, signal?: AbortSignal): Promise<void> => {
   });
 };
 
+/** The outcome of the work, or the signal's reason as soon as it is aborted; the work goes on then. */
+export const abortable = <T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
+  if (signal === undefined) return promise;
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+};
+
 /** The outcome of the work, or an error where it takes longer than `ms`; the work goes on then. */
 export const withinTime = async <T>(work: Promise<T>, ms: number, late: () => unknown): Promise<T> => {
   work.catch(() => undefined);

@@ -4,6 +4,7 @@ import type { AnalyticsConfig, UnitField } from '../../schemas/config/analytics.
 import { type TableName, tableOf } from '../../schemas/tables.ts';
 import { terminal } from '../lib/errors.ts';
 import type { Fragments } from '../warehouse/fragments.ts';
+import type { Place } from '../warehouse/kind.ts';
 
 export type MartType = 'text' | 'int' | 'float' | 'bool' | 'date' | 'timestamp' | 'json';
 
@@ -109,7 +110,7 @@ export interface Dialect extends Omit<Fragments, 'day' | 'day_start'> {
 export const createDialect = (
   fragments: Fragments,
   settings: MartSettings,
-  relations: Pick<Dialect, 'table' | 'mart'>,
+  relations: Pick<Dialect, 'table' | 'mart'> & Pick<Place, 'literal'>,
 ): Dialect => ({
   ...fragments,
   ...relations,
@@ -120,7 +121,9 @@ export const createDialect = (
     ({ unknown: fragments.float('NULL'), seconds: '1.0', milliseconds: '0.001' })[settings.unitOf(field)],
   silence_gap: () => String(settings.silenceGap),
   field_pivots: () =>
-    settings.fields.map(({ key, name }) => `,\n  MAX(CASE WHEN key = '${key}' THEN value END) AS ${name}`).join(''),
+    settings.fields
+      .map(({ key, name }) => `,\n  MAX(CASE WHEN key = ${relations.literal(key)} THEN value END) AS ${name}`)
+      .join(''),
   field_columns: (relation) =>
     settings.fields
       .map(({ name, type, decimal }) => {
@@ -139,7 +142,7 @@ export const createDialect = (
 const agentSideSql = ({ agentSide }: Pick<MartSettings, 'agentSide'>, direction: string): string => {
   const side = (one: string): string => (one === 'unknown' ? 'NULL' : `'${one}'`);
   const cases = Object.entries(agentSide.byDirection).map(
-    ([name, one]) => `WHEN UPPER(${direction}) = '${name.toUpperCase()}' THEN ${side(one)}`,
+    ([name, one]) => `WHEN UPPER(${direction}) = UPPER('${name}') THEN ${side(one)}`,
   );
   return `CASE ${cases.join(' ')} WHEN 1 = 0 THEN '' ELSE ${side(agentSide.otherwise)} END`;
 };

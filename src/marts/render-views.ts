@@ -30,10 +30,11 @@ const fieldColumns: Readonly<Record<string, (field: Field) => readonly Omit<Fiel
 
 /** In the order in which they can be created. */
 export const renderViews = (place: Place, settings: MartSettings): readonly View[] => {
-  const { fragments, relation } = place;
+  const { fragments, literal, relation } = place;
   const dialect = createDialect(fragments, settings, {
     table: (name) => relation(place.tables, name),
     mart: (name) => relation(place.marts, name),
+    literal,
   });
   return marts.map((mart) => {
     const description = `${mart.description} Grain: ${mart.grain}.`;

@@ -52,11 +52,12 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   const rules = [...config.rules, ...profileRules[config.profile]];
   const former = (keys.former ?? []).map((bytes, index) => ({ id: config.former_keys[index]?.id ?? '', bytes }));
   const tokenKeys: TokenKeys = [{ id: config.key_id, bytes: keys.token }, ...former];
+  const matched = new Set<PrivacyConfig['rules'][number]>();
   const options = openRules({
     isOn: (name) => !disabled.has(name),
     countries,
     patterns: config.patterns.map(({ name, pattern }) => ({ name, pattern: new RegExp(pattern, 'gu') })),
-    rules: compileRules(rules),
+    rules: compileRules(rules, (rule) => matched.add(rule)),
     keys: tokenKeys,
   });
   const version = `${versionOfRules(config) ?? ''}.${markOf(tokenKeys[0])}`;
@@ -131,6 +132,8 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     sanitize,
     /** The fields of a record after the rules, and the findings. @throws RangeError as `sanitize` */
     preview: (fields: Fields) => clean({ ...fields }, options),
+    /** Paths of configured rules that decided about no field so far. */
+    unmatched: () => config.rules.filter((rule) => !matched.has(rule)).map(({ path }) => path),
     admit: (body: Buffer) => ({ body: keepBytes(body), bodyHash: hashBody(body), privacyVersion: version }),
     /** As `admit`, of a body that takes too long to read. */
     admitUnread: (body: Buffer) => ({ body: close(body), bodyHash: hashBody(body), privacyVersion: version }),

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import { detectorVersions, joinedDetectors } from './finding.ts';
+import { rememberRecent } from './recent.ts';
 
 type PrivacyRule = Readonly<PrivacyConfig['rules'][number]>;
 
@@ -42,16 +43,23 @@ export const redactsSpeech = (config: Pick<PrivacyConfig, 'disabled_detectors' |
   !joinedDetectors.some((name) => config.disabled_detectors.includes(name)) &&
   readsSpeech(compileRules([...config.rules, ...profileRules[config.profile]]).child('transcript_json'));
 
-type CompiledRule = { readonly names: readonly RegExp[]; readonly action: PrivacyRule['action'] };
+const patternOf = rememberRecent(1_000, (name) => {
+  const parts = name.split('*').map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 'su');
+});
 
-const compileName = (name: string): RegExp =>
-  new RegExp(
-    `^${name
-      .split('*')
-      .map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
-      .join('.*')}$`,
-    'su',
-  );
+/** `names` = the part of its path that is not matched yet. */
+type PendingRule = { readonly names: readonly string[]; readonly rule: PrivacyRule };
+
+/**
+ * The rule below a field of this name, if it fits. A name with dots may be one name of the path, or as many as it has
+ * parts.
+ */
+const follow = ({ names, rule }: PendingRule, name: string): readonly PendingRule[] => {
+  const isNamed = (count: number) => count <= names.length && patternOf(names.slice(0, count).join('.')).test(name);
+  const taken = names.length === 0 ? 0 : [1, name.split('.').length].find(isNamed);
+  return taken === undefined ? [] : [{ names: names.slice(taken), rule }];
+};
 
 /** Names of free fields never end: beyond this many places the rules are worked out again each time. */
 const mostKnown = 5_000;
@@ -59,23 +67,28 @@ const mostKnown = 5_000;
 /**
  * The rules of the record. The first rule that matches a field or its parent decides; your own rules come before those
  * of the profile.
+ * @param matched gets each rule that decides about a place
  */
-export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
+export const compileRules = (
+  rules: readonly PrivacyRule[],
+  matched: (rule: PrivacyRule) => void = () => {},
+): RuleNode => {
   let known = 0;
   /** @param fitting rules whose names fit the path so far, in order, up to the first that is whole: it decides all below. */
-  const nodeOf = (fitting: readonly CompiledRule[], depth: number): RuleNode => {
-    const whole = fitting.findIndex(({ names }) => names.length <= depth);
+  const nodeOf = (fitting: readonly PendingRule[]): RuleNode => {
+    const whole = fitting.findIndex(({ names }) => names.length === 0);
     const deciding = whole === -1 ? fitting : fitting.slice(0, whole + 1);
+    const rule = fitting[whole]?.rule;
+    if (rule !== undefined) matched(rule);
     const children = new Map<string, RuleNode>();
     return {
-      action: whole === -1 ? 'keep' : (fitting[whole] as CompiledRule).action,
-      mayAct: deciding.some(({ action }) => action !== 'keep'),
+      action: rule?.action ?? 'keep',
+      mayAct: deciding.some(({ rule: { action } }) => action !== 'keep'),
       isNamePlain: false,
       child(name) {
         const held = children.get(name);
         if (held !== undefined) return held;
-        const fits = ({ names }: CompiledRule) => names.length <= depth || (names[depth] as RegExp).test(name);
-        const node = nodeOf(deciding.filter(fits), depth + 1);
+        const node = nodeOf(deciding.flatMap((one) => follow(one, name)));
         if (known < mostKnown) {
           known += 1;
           children.set(name, node);
@@ -84,12 +97,11 @@ export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
       },
     };
   };
-  const compiled = rules.map(({ path, action }) => ({ names: path.split('.').map(compileName), action }));
-  return nodeOf(compiled, 0);
+  return nodeOf(rules.map((rule) => ({ names: rule.path.split('.'), rule })));
 };
 
 /** Raise it if the result of the rules changes for a reason that neither settings nor detector versions show. */
-const doorVersion = 4;
+const doorVersion = 5;
 
 /**
  * Changes with every setting that affects stored data, and with the detectors; undefined without rules. Calls under

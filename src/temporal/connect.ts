@@ -37,18 +37,36 @@ export const connectionOptions = (config: TemporalConfig, address: string) => {
   };
 };
 
-/** @throws CallsyncError TEMPORAL_UNREACHABLE, TEMPORAL_UNTRUSTED */
+/** Codes of gRPC. */
+const [notFound, permissionDenied, unauthenticated] = [5, 7, 16];
+
+/** @throws CallsyncError TEMPORAL_NAMESPACE, TEMPORAL_REFUSED, TEMPORAL_UNREACHABLE, TEMPORAL_UNTRUSTED */
 export const connectClient = async (config: TemporalConfig, address: string) => {
+  const { namespace } = config;
+  let connection: Connection | undefined;
   try {
-    const connection = await Connection.connect({
+    connection = await Connection.connect({
       ...connectionOptions(config, address),
       // Asked for at each call, so that a key that was changed in its file takes effect.
       apiKey: apiKeyOf(config),
       connectTimeout: connectTimeoutMs,
       interceptors: [repeatWhileOpen],
     });
-    return { connection, client: new Client({ connection, namespace: config.namespace }) };
+    await connection.workflowService.describeNamespace({ namespace });
+    return { connection, client: new Client({ connection, namespace }) };
   } catch (cause) {
+    await connection?.close();
+    const { code } = cause as { code?: number };
+    if (code === notFound)
+      throw terminal('TEMPORAL_NAMESPACE', `${address} has no namespace ${namespace}.`, {
+        hint: `Create it with temporal operator namespace create ${namespace}, or correct temporal.namespace.`,
+        cause,
+      });
+    if (code === permissionDenied || code === unauthenticated)
+      throw terminal('TEMPORAL_REFUSED', `${address} refuses access to the namespace ${namespace}.`, {
+        hint: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
+        cause,
+      });
     throw await explainUnreachable(config, address, cause);
   }
 };

@@ -1,9 +1,11 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { ownColumns } from '../../schemas/config/analytics.ts';
 import { resolveStart, syncConfigSchema } from '../../schemas/config/sync.ts';
 import { checkConfig, loadConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import { iso } from '../../src/lib/timestamps.ts';
+import { marts } from '../../src/marts/render-views.ts';
 import { refusalOf } from '../source/local-server.ts';
 import { useFolder } from '../support/folder.ts';
 
@@ -157,6 +159,11 @@ const cases: readonly [string, string][] = [
     'calendar names no day that comes',
   ],
   ['analytics: { time_zone: CET }', 'analytics.time_zone must be UTC or an IANA name with a slash'],
+  ['analytics: { fields: { Etat: { name: status } } }', 'analytics.fields names must differ from each other and from'],
+  [
+    'analytics: { fields: { a: { name: b, type: date }, c: { name: b_as_sent } } }',
+    'analytics.fields names must differ',
+  ],
   ['notifications: { rules: [{ when: stale, channels: [hunter2] }] }', 'notifications.rules must name channels'],
   ['sync: [', 'line 4: this is not valid YAML'],
 ];
@@ -239,4 +246,9 @@ test('a receiver needs no section of the service, and takes no key that is unkno
   expect((await proxies('10.0.0.0/8, "2001:db8::/32", 203.0.113.7')).webhook.trusted_proxies).toHaveLength(3);
   for (const wrong of ['10.0.0.0/33', 'proxy.example.com', '10.0.0', '10.0.0.1/', '300.1.1.1'])
     await expect(proxies(wrong)).rejects.toThrow(/webhook\.trusted_proxies\[0\] must be an address or a CIDR range/);
+});
+
+test('the columns that no configured field may be called are those of calls_wide', () => {
+  const columns = marts.find(({ name }) => name === 'calls_wide')?.columns.map(({ name }) => name) ?? [];
+  expect([...ownColumns].sort()).toEqual([...columns].sort());
 });

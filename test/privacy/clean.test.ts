@@ -158,3 +158,16 @@ test('any utterance, however it is sent: twice is once', async () => {
     expect(sanitize(once)).toEqual(once);
   });
 });
+
+test('rules fit names that hold dots themselves, whole or across the parts of their path', () => {
+  const rule = (path: string) => compileRules([{ path, action: 'drop' }]);
+  const metadata = { 'Account.Phone': 'a', Account: { Phone: 'b', Id: 'c' }, 'Account.Id': 'd', Phone: 'e' };
+  const left = (path: string) =>
+    Object.values(sanitizeUnder({ metadata }, { ...options, rules: rule(path) }).metadata ?? {});
+  expect(left('metadata.Account.Phone')).toEqual([{ Id: 'c' }, 'd', 'e']);
+  expect(left('metadata.Account.*')).toEqual([{}, 'e']);
+  expect(left('metadata.Account')).toEqual(['a', 'd', 'e']);
+  expect(left('metadata.*Phone')).toEqual([{ Phone: 'b', Id: 'c' }, 'd']);
+  const crossed = { 'a.b': { c: 1 }, a: { 'b.c': 2, b: { c: 3 } }, 'a.b.c': 4, 'a.b.d': 5 };
+  expect(sanitizeUnder(crossed, { ...options, rules: rule('a.b.c') })).toEqual({ 'a.b': {}, a: { b: {} }, 'a.b.d': 5 });
+});

@@ -237,3 +237,12 @@ test.each<[string, unknown]>([
   const own = [0, 0, 1, 'phone', 1];
   expect(kept([...(Array.isArray(sent) ? sent : []), own])).toEqual([own]);
 });
+
+test('a preview tells which rules decided about no field', () => {
+  const rules = ['metadata.Account.Phone', 'metadata.Acount.Mail', 'visit'].map((path) => ({ path, action: 'token' }));
+  const config = privacyConfigSchema.parse({ rules, unreadable: 'drop' });
+  const { preview, unmatched } = createPrivacy(config, { token: Buffer.alloc(32), seal: undefined });
+  const { fields } = preview({ metadata: { 'Account.Phone': '+33639981234', 'Account.Mail': 'a@example.com' } });
+  expect(JSON.stringify(fields)).not.toContain('+33639981234');
+  expect(unmatched()).toEqual(['metadata.Acount.Mail', 'visit']);
+});

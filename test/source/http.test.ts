@@ -2,7 +2,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { terminal } from '../../src/lib/errors.ts';
-import { createRefusals, readRetryAfter, retryAfterOf, untrusted } from '../../src/source/http/http.ts';
+import { createHttp, createRefusals, readRetryAfter, retryAfterOf, untrusted } from '../../src/source/http/http.ts';
 import { createLocalRequestLimiter } from '../../src/source/http/limiter.ts';
 import { createSource, requestLimitRules } from '../../src/source/source.ts';
 import { openProxy } from '../support/proxy.ts';
@@ -383,3 +383,17 @@ test.each([
   ['x', undefined],
   [undefined, undefined],
 ])('Retry-After %s is read', (header, ms) => expect(readRetryAfter(header, Date.UTC(2024, 0, 1))).toBe(ms));
+
+test('a request ends with its signal, also while it waits for a connection', async () => {
+  const { limits } = configFor('http://127.0.0.1', { limits: { concurrency: 1 } });
+  const server = await startServer((_, response) => void response.writeHead(200));
+  const http = createHttp(limits);
+  const url = new URL(server.url);
+  const holder = new AbortController();
+  // The only connection is busy with it.
+  const holding = refusalOf(http.send({ url, signal: holder.signal }));
+  const signal = AbortSignal.timeout(50);
+  expect(await refusalOf(http.send({ url, signal }))).toBe(signal.reason);
+  holder.abort();
+  expect(await holding).toBe(holder.signal.reason);
+});

@@ -1,6 +1,6 @@
 /** Scheduled backfills on a real Temporal server: when they run, who owns them, and that a run survives its worker. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type ScheduledBackfill, scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
@@ -163,6 +163,26 @@ describe('a scheduled backfill', () => {
     await site.control.configure({ faults: { rates: {}, scope: [] } });
     expect(await result).toMatchObject({ state: 'done' });
     expect(await list()).toContainEqual(expect.objectContaining({ name: 'waits', error: null }));
+    await endProcess(worker, 'SIGTERM');
+  });
+
+  test('begins where the last one ended, where its own range would begin later', async () => {
+    const handle = schedules.backfillSchedule(site.client, site.prefix, 'short');
+    const wanted = wantedOf({ name: 'short', every: '300d', last: '1s' });
+    await schedules.createBackfillSchedule(site.client, site.prefix, { wanted, defaults, owner: 'operator' });
+    const worker = await site.startWorker();
+    const run = async (count: number) => {
+      await handle.trigger(ScheduleOverlapPolicy.BUFFER_ONE);
+      await until('it runs', async () => (await handle.describe()).info.recentActions.length === count);
+      const { action } = (await handle.describe()).info.recentActions[count - 1] ?? {};
+      const { range } = (await site.client.workflow
+        .getHandle(action?.workflow.workflowId ?? '')
+        .result()) as BackfillProgress;
+      return range;
+    };
+    const first = await run(1);
+    expect((await run(2)).from).toBe(first.to);
+    await handle.delete();
     await endProcess(worker, 'SIGTERM');
   });
 });

@@ -10,6 +10,7 @@ import { connectClient, repeatWhileOpen } from '../../src/temporal/connect.ts';
 import { connectWorker } from '../../src/temporal/worker.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
+import { useTemporal } from '../support/temporal.ts';
 
 const folder = useFolder('api-key');
 test('an API key that is changed in its file takes effect in clients and workers that are connected', async () => {
@@ -63,4 +64,14 @@ test('a call that waits to be repeated ends with its connection', async () => {
     ],
   });
   await expect(connection.workflowService.getSystemInfo({})).rejects.toThrow(/The connection was closed/);
+});
+
+test('a missing namespace is named with the command that creates it', async () => {
+  const { address } = await useTemporal();
+  const refused = connectClient(temporalConfigSchema.parse({ namespace: 'nowhere' }), address);
+  await expect(refused).rejects.toMatchObject({
+    code: 'TEMPORAL_NAMESPACE',
+    message: `${address} has no namespace nowhere.`,
+    hint: expect.stringContaining('temporal operator namespace create nowhere'),
+  });
 });

@@ -135,7 +135,7 @@ export default group({
       examples: ['callsync privacy preview', 'callsync privacy preview --stored 3 --json'],
       within: withServices,
       run: async (options, services) => {
-        const { version: rules, preview: see } = openRules(services.config);
+        const { version: rules, preview: see, unmatched } = openRules(services.config);
         const calls = options.stored === undefined ? [sampleRecord()] : await readNewest(services, options.stored);
         const seen = calls.map((before) => ({ before, ...see(before) }));
         const findings = tally(seen.flatMap((one) => one.findings));
@@ -146,7 +146,10 @@ export default group({
         ]);
         const counts = Object.entries(findings).map(([detector, count]) => `${detector} ${count}`);
         const found = `Found in ${shown.length} call(s): ${counts.sort().join(', ') || 'nothing'}.`;
-        return [{ rules, calls: shown, findings }, `${text.join('\n')}\nRules ${rules}. ${found}`];
+        const idle = unmatched();
+        const without = idle.length > 0 && `No field of these calls is under the rules ${idle.join(', ')}.`;
+        const told = lines(...text, `Rules ${rules}. ${found}`, without);
+        return [{ rules, calls: shown, findings, unmatched: idle }, told];
       },
     }),
     apply: leaf({

@@ -51,7 +51,7 @@ export const findTemporal = async (services: Services<Pick<Config, 'store' | 'te
   const home = join(resolveDataDir(store.data_dir), 'temporal');
   if (temporal.address === undefined && !(await isTemporalRunning(home))) return undefined;
   return await openTemporal(services).catch((error: unknown) => {
-    if (error instanceof CallsyncError && error.code === 'TEMPORAL_UNREACHABLE') return undefined;
+    if (error instanceof CallsyncError && /^TEMPORAL_(NAMESPACE|UNREACHABLE)$/.test(error.code)) return undefined;
     throw error;
   });
 };

@@ -130,16 +130,18 @@ interface RelativeRange {
   readonly last: number;
   /** Due time of the run in microseconds. A late run still covers its whole range. */
   readonly scheduledAt: number;
+  /** End of the last run that finished. A missed run, or an hour that clocks repeat, leaves nothing unread. */
+  readonly readTo?: number | undefined;
 }
 
 /** The range ends at the present by the service's clock. Asks for the time where no answer has told it yet. */
 export const resolveRange = async (
   { source, now }: Pick<ReadDeps, 'source'> & { readonly now: () => Date },
-  { axis, last, scheduledAt }: RelativeRange,
+  { axis, last, scheduledAt, readTo = scheduledAt }: RelativeRange,
   signal?: AbortSignal,
 ): Promise<Range> => {
   const to = await askServiceTime(source, { axis, local: now().getTime() * 1000, signal });
-  return { from: Math.min(scheduledAt, to) - last, to };
+  return { from: Math.min(readTo, Math.min(scheduledAt, to) - last), to };
 };
 
 const mostCounts = 100;

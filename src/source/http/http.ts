@@ -8,6 +8,7 @@ import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { openAgent } from '../../lib/proxy.ts';
+import { abortable } from '../../lib/timing.ts';
 
 interface HttpRequest {
   readonly url: URL;
@@ -41,13 +42,16 @@ export const createHttp = (limits: SourceLimits) => {
     /** Local milliseconds, as `headAt`. */
     const sentAt = steadyNow();
     try {
-      const response = await send(request.url, {
+      const signal = AbortSignal.any([deadline.signal, ...(request.signal ? [request.signal] : [])]);
+      const sending = send(request.url, {
         dispatcher: agent,
         method: request.method ?? 'GET',
         headers: { 'accept-encoding': acceptEncoding, 'user-agent': 'callsync', ...request.headers },
         body: request.body ?? null,
-        signal: AbortSignal.any([deadline.signal, ...(request.signal ? [request.signal] : [])]),
+        signal,
       });
+      // A request that waits for a free connection does not hear the signal.
+      const response = await abortable(sending, signal);
       const headAt = steadyNow();
       const headers = flatHeaders(response.headers);
       const collected = await collectBody(response.body, headers, limits.max_response_bytes).catch((error: unknown) => {

@@ -2,7 +2,7 @@
 
 import { CallsyncError } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
-import { type BackoffRules, backoffMs, joining, wait } from '../../lib/timing.ts';
+import { abortable, type BackoffRules, backoffMs, joining, wait } from '../../lib/timing.ts';
 import type { RequestGrant } from './grant.ts';
 import { createRefusals } from './http.ts';
 
@@ -108,16 +108,6 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
 const margin = (token: Token): number => Math.min(300_000, (token.expiresAt - token.requestedAt) / 5);
 /** A token is not used in its last moments: it could end on its way. */
 const guard = (token: Token): number => Math.min(5_000, (token.expiresAt - token.requestedAt) / 20);
-
-const abortable = <T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
-  if (signal === undefined) return promise;
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
-};
 
 /** A token that somebody issued by hand; read each time, since its file may change. */
 export const createFixedTokenSource = (secret: SecretSource): TokenSource => {

@@ -99,16 +99,10 @@ const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): 
 
 // Temporal.
 
-const notFound = 5;
-
 /** @param fix create schedules that are not there, instead of reporting them. */
 export const temporalChecks = (services: Services, fix: boolean): Checks => {
   const { config } = services;
-  const open = lazily(async () => {
-    const temporal = await openPresent(services);
-    await describeNamespace(temporal, config.temporal.namespace);
-    return temporal;
-  });
+  const open = lazily(() => openPresent(services));
   const need = (): Promise<TemporalService> =>
     open().catch(() => {
       throw new NotChecked('Needs Temporal.');
@@ -134,23 +128,6 @@ const openPresent = async (services: Services): Promise<TemporalService> => {
       hint: 'Run callsync doctor --fix, which downloads the Temporal CLI, or builds it with Go in 3 minutes. Or set temporal.address.',
     });
   return openTemporal(services);
-};
-
-const describeNamespace = async ({ client, address }: TemporalService, namespace: string): Promise<void> => {
-  try {
-    await client.workflowService.describeNamespace({ namespace });
-  } catch (cause) {
-    const code = (cause as { code?: number }).code;
-    if (code === notFound)
-      throw terminal('TEMPORAL_NAMESPACE', `${address} has no namespace ${namespace}.`, {
-        hint: `Create it (temporal operator namespace create ${namespace}), or correct temporal.namespace.`,
-        cause,
-      });
-    throw terminal('TEMPORAL_REFUSED', `${address} refuses access to the namespace ${namespace}.`, {
-      hint: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
-      cause,
-    });
-  }
 };
 
 const checkWorkers = async ({ client, prefix }: TemporalService): Promise<Finding> => {
