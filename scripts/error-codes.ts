@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { nextSteps } from '../src/cli/shell/error-notes.ts';
 import { exitOf, exits, nextStep } from '../src/cli/shell/output.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
+import { databaseFaults } from '../src/postgres/errors.ts';
 import { passing } from '../src/source/http/http.ts';
 
 /** Meanings of errors whose messages come from elsewhere, for the page of errors. */
@@ -14,7 +15,6 @@ export const meanings: Readonly<Record<string, string>> = {
   BIGQUERY_STREAMING_BUFFER: 'Rows that were streamed into a table within the last half hour cannot be changed yet.',
   BIGQUERY_UNAVAILABLE: 'BigQuery answered 5xx, or a fault of BigQuery ended the job.',
   BIGQUERY_UNREACHABLE: 'The connection to BigQuery broke, or no answer came in time.',
-  DATABASE_ERROR: 'PostgreSQL refused a statement with the SQLSTATE of the message.',
   SEGMENT_GONE: 'Another process has drained a part of the spool first.',
   SIMULATOR_FOREIGN_ORIGIN: 'A web page from another site called the control address of the simulator.',
   SIMULATOR_METHOD_UNKNOWN: 'The simulator has no control method of that name.',
@@ -92,6 +92,13 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
       files: Set<string>;
     }
   >();
+  for (const { kind, code, message, hint } of databaseFaults) {
+    const one = found.get(code) ?? { kinds: new Set(), judged: new Set(), says: [], files: new Set() };
+    found.set(code, one);
+    one.kinds.add(kind);
+    one.files.add('src/postgres/errors.ts');
+    one.says.push({ message, hint });
+  }
   for (const { path, text } of sources(root)) {
     for (const match of text.matchAll(literal)) {
       const [whole, code = ''] = match;

@@ -120,7 +120,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
   };
   const statementMs = options.statementMs ?? defaultStatementMs;
   const pool = new pg.Pool({
-    ...(typeof options.url === 'string' ? { connectionString: options.url } : { Client: clientOf(options.url) }),
+    Client: clientOf(options.url),
     max: options.max ?? 8,
     application_name: options.application,
     connectionTimeoutMillis: 10_000,
@@ -141,8 +141,12 @@ const prepareSession = (options: PoolOptions, statementMs: number) => {
   return async (client: pg.PoolClient & { readonly processID?: number }): Promise<void> => {
     const limits = { statement_timeout: statementMs, idle_in_transaction_session_timeout: statementMs + graceMs };
     const settings = { ...fixedSettings, ...limits, search_path: options.schema };
-    const { rows } = await client.query<{ pid: number }>(sessionSql, [settings]);
-    const pid = rows[0]?.pid ?? 0;
+    const { rows } = await client.query<{ pid: number; encoding: string }>(sessionSql, [settings]);
+    const [{ pid, encoding }] = rows as [(typeof rows)[number]];
+    if (encoding !== 'UTF8')
+      throw terminal('DATABASE_ENCODING', `The database of the ${options.purpose} has the encoding ${encoding}.`, {
+        hint: 'This encoding cannot store every text. Name a database that createdb --encoding UTF8 --template template0 NAME makes.',
+      });
     // A pooler has ids of its own for connections.
     if (!isOwn && pid !== client.processID) await refuseSharedSession(options, client, pid);
     isOwn = true;
@@ -212,11 +216,16 @@ const inTransaction = async <T>(pool: pg.Pool, purpose: string, work: (client: p
   }
 };
 
+/** Readers of URLs would take the rest of a password for a host, and an error would name it. */
+const splitsPassword = /#|^\w+:\/\/[^/?]*[/?].*@/;
+
 /** Reads the URL anew for each connection: a changed password refuses new connections, not open ones. */
-const clientOf = (url: () => string) =>
+const clientOf = (url: ConnectionUrl) =>
   class extends pg.Client {
     constructor(config?: pg.ClientConfig) {
-      super({ ...config, connectionString: url() });
+      const text = typeof url === 'string' ? url : url();
+      if (splitsPassword.test(text)) throw Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' });
+      super({ ...config, connectionString: text });
     }
   };
 

@@ -19,7 +19,7 @@ export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
   return url.href;
 };
 
-const missing = ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'];
+const missing = ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION', 'DATABASE_POOLING'];
 
 /**
  * Does the work. If the role, its password or a right of it is missing, makes it and does the work again. A table may be

@@ -27,7 +27,8 @@ export const fixedSettings = {
 
 /**
  * Sets only what differs, by a statement: poolers refuse or ignore parameters of the start. Parameter: `fixedSettings` and those of one
- * connection. Gives the id of the server process.
+ * connection. Gives the id of the server process, and the encoding of the database.
  */
-export const sessionSql = `SELECT pg_backend_pid() AS pid, count(set_config(key, value, false)) FROM json_each_text($1)
+export const sessionSql = `SELECT pg_backend_pid() AS pid, current_setting('server_encoding') AS encoding, count(set_config(key, value, false))
+  FROM json_each_text($1)
  WHERE current_setting(key, true) <> value AND (key <> 'synchronous_commit' OR current_setting(key) = 'off')`;

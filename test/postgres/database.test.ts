@@ -85,16 +85,63 @@ test('an error of ours leaves a transaction as it is, and nothing of it stays; o
   const ours = terminal('CONFIG_INVALID', 'No.');
   await expect(db.transaction(() => Promise.reject(ours))).rejects.toBe(ours);
   const refused = db.transaction(({ client }) => client.query("SELECT 'secret-value'::integer"));
-  await expect(refused).rejects.toMatchObject({ code: 'DATABASE_ERROR', kind: 'terminal' });
+  await expect(refused).rejects.toMatchObject({ code: 'DATABASE_REFUSED', kind: 'terminal' });
   await refused.catch((error: Error) => expect(error.message).not.toContain('secret-value'));
 });
 
 // Unreachable and missing databases are in test/cli/failures.test.ts.
-test('a URL that is none is refused', async () => {
-  const other = open({ url: 'postgres://[::1/calls' });
+test.each([
+  'postgres://[::1/calls',
+  // The rest of the password would count as a host.
+  ...['#', '/', '?'].map((sign) => `postgres://me:1${sign}secret@127.0.0.1/calls`),
+])('a URL that is none is refused, and no part of it is printed: %s', async (url) => {
+  const other = open({ url });
   const refusal = { code: 'DATABASE_URL_INVALID', kind: 'terminal' };
-  await expect(other.query('SELECT 1').finally(other.close)).rejects.toMatchObject(refusal);
+  const asked = other.query('SELECT 1').finally(other.close);
+  await expect(asked).rejects.toMatchObject(refusal);
+  await expect(asked).rejects.not.toThrow(/secret/);
 });
+
+test.each([
+  ['INSERT INTO own (id) VALUES (1)', 'REFUSED', '23502, schema public, table own, column needed', 'DEFAULT'],
+  [
+    "INSERT INTO other VALUES (1, 'secret')",
+    'REFUSED',
+    '23503, schema public, table other, constraint other_id_fkey',
+    'CASCADE',
+  ],
+  ["SELECT 'secret'::integer", 'REFUSED', '22P02', 'report the message'],
+  [
+    `DO $$ BEGIN RAISE 'no such user: x' USING ERRCODE = '08P01'; END $$`,
+    ...(['POOLING', '08P01, no such user: x', 'reader_url_file'] as const),
+  ],
+  ['CREATE TABLE own ()', 'CONFLICT', '42P07, relation "own" already exists', 'Rename'],
+  ['SELECT * FROM pg_authid', 'PERMISSION', '42501, permission denied for table pg_authid', 'Grant'],
+  [
+    "SET statement_timeout = 1; SELECT pg_sleep(5), 'secret'",
+    'TIMEOUT',
+    '57014, canceling statement',
+    'pg_stat_activity',
+  ],
+  ['SET transaction_read_only = on; CREATE TABLE new ()', 'READ_ONLY', '25006, cannot execute CREATE', 'primary'],
+])('an error of the database keeps its state and objects, and has a next step: %s', async (sql, code, reason, hint) => {
+  await db.pool.query(`CREATE TABLE IF NOT EXISTS own (id integer PRIMARY KEY, needed text NOT NULL);
+    CREATE TABLE IF NOT EXISTS other (id integer REFERENCES own, t text)`);
+  const one = open();
+  onTestFinished(one.close);
+  const refused = one.query(sql);
+  await expect(refused).rejects.toMatchObject({ code: `DATABASE_${code}`, hint: expect.stringContaining(hint) });
+  await expect(refused).rejects.toThrow(`(SQLSTATE ${reason}`);
+  await expect(refused).rejects.not.toThrow(/secret/);
+});
+
+test('a full pool is told apart from a server that is gone', async () => {
+  const one = openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', max: 1 });
+  onTestFinished(one.close);
+  const slow = one.query('SELECT pg_sleep(11)');
+  await expect(one.query('SELECT 1')).rejects.toMatchObject({ code: 'DATABASE_BUSY', kind: 'transient' });
+  await slow;
+}, 30_000);
 
 test('a server that stops answering ends a statement and a copy in time, and the next connection works', async () => {
   const silent = await openLink(database.url);

@@ -29,6 +29,14 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
     expect(most).toBe(1);
   });
 
+  test('a pooler that knows the owner alone is named by a query, with the way out', async () => {
+    const cli = await openCliFolder();
+    onTestFinished(() => cli.remove());
+    await cli.configure(withoutService(await database.open('session')));
+    const stderr = expect.stringMatching(/DATABASE_POOLING: .*pooler .* does not know the user[\s\S]*reader_url_file/);
+    expect(await cli.run(['query', 'SELECT 1'])).toMatchObject({ code: 6, stderr });
+  });
+
   test('transaction mode is refused', async () => {
     const url = await database.open('transaction');
     const hint = expect.stringContaining('pool_mode = session');

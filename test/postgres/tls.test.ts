@@ -5,20 +5,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { chmod, chown, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type TemporalConfig, temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/embedded-postgres.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
+import { openStore } from '../../src/store/store.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { connectWorker } from '../../src/temporal/worker.ts';
-import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
+import { makeCertificate, type TestCertificate, writeCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
-import { useDatabase } from '../support/postgres.ts';
+import { runOnServer, startPostgres, useDatabase } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
@@ -96,6 +98,39 @@ const askPostgres = async (certificate: TestCertificate, ca: TestCertificate): P
   const db = openDatabase({ url: url.href, schema: 'public', application: 'test', purpose: 'store' });
   return await db.query('SELECT 1 AS one').finally(db.close);
 };
+
+const askAt = async (url: string): Promise<unknown> => {
+  const db = openDatabase({ url, schema: 'public', application: 'test', purpose: 'store' });
+  return await db.query('SELECT 1 AS one').finally(db.close);
+};
+
+test('a server that takes TLS only, as managed ones do, is named so, and works as the hint says', async () => {
+  const server = await startPostgres();
+  onTestFinished(server.stop);
+  const [{ file }] = (await runOnServer(server.adminUrl, `SELECT current_setting('hba_file') AS file`)).rows;
+  const home = dirname(file);
+  const paths = await writeCertificate(home, valid);
+  const account = await resolvePostgresAccount();
+  await chmod(paths.key_file, 0o600);
+  if (account !== undefined) for (const path of Object.values(paths)) await chown(path, account.uid, account.gid);
+  for (const setting of [`ssl = on`, `ssl_cert_file = '${paths.cert_file}'`, `ssl_key_file = '${paths.key_file}'`])
+    await runOnServer(server.adminUrl, `ALTER SYSTEM SET ${setting}`);
+  await writeFile(file, 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
+  await runOnServer(server.adminUrl, 'SELECT pg_reload_conf()');
+  const refusal = { code: 'DATABASE_CREDENTIALS', hint: expect.stringContaining('sslmode=require') };
+  await expect.poll(() => askAt(server.url).catch((error: unknown) => error)).toMatchObject(refusal);
+  await expect(askAt(server.url)).rejects.toThrow(/SQLSTATE 28000, .*no encryption/);
+  await expect(askAt(`${server.url}?sslmode=require`)).rejects.toMatchObject({ code: 'DATABASE_UNTRUSTED' });
+  const store = await openStore({ url: `${server.url}?sslmode=verify-full&sslrootcert=${paths.cert_file}` });
+  expect(await store.epoch().finally(store.close)).toBe(0);
+});
+
+test.each([
+  ['TLS where the server has none', '?sslmode=require', 'DATABASE_UNTRUSTED', /takes no TLS connections\./],
+  ['a missing file', '?sslmode=verify-full&sslrootcert=/no/ca.pem', 'DATABASE_URL_INVALID', /\(ENOENT \/no\/ca\.pem\)/],
+])('%s is named', async (_, search, code, message) => {
+  await expect(askAt(database.url + search)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+});
 
 const serveNode = (certificate: TestCertificate, address: string) => serveTls(certificate, new URL(`tls://${address}`));
 const connectAsClient = async (config: TemporalConfig, address: string) =>

@@ -71,7 +71,7 @@ const explain = (what: string, error: unknown): unknown => {
       cause: error,
     });
   return terminal('WORKFLOW_FAILED', `The ${what} ended with an error: ${rootMessage(error)}.`.replace(/\.\.$/, '.'), {
-    hint: 'Start it again; finished work stays.',
+    hint: 'Correct the fault, then start it again; finished work stays.',
     cause: error,
   });
 };

@@ -299,7 +299,7 @@ export type Log = (event: string, fields?: Record<string, unknown>) => void;
 
 /** Allowed fields of a log line. All others are dropped, so that no record, header or secret gets in. */
 const allowed = new Set(
-  'activity warehouse load code kind seconds calls deliveries port address status attempt stack window count'.split(
+  'activity warehouse load code kind fault seconds calls deliveries port address status attempt stack window count'.split(
     ' ',
   ),
 );
@@ -320,7 +320,7 @@ export const createLogger = (level: string, secrets: readonly string[] = []): Lo
 
 /** Errors are reduced to code, kind and, for unexpected ones, the stack without its message. */
 const describeError = (error: unknown): Record<string, unknown> => {
-  if (error instanceof CallsyncError) return { code: error.code, kind: error.kind };
+  if (error instanceof CallsyncError) return { code: error.code, kind: error.kind, fault: error.message };
   if (!(error instanceof Error)) return { code: 'UNEXPECTED' };
   const frames = [...(error.stack ?? '').matchAll(/^\s+(at .*)$/gm)].map(([, frame]) => frame);
   return { code: error.name, stack: frames.slice(0, 8).join(' < ') };

@@ -10,8 +10,6 @@ export const nextSteps: Readonly<Record<string, string>> = {
   BIGQUERY_UNAVAILABLE: `${byItself} If it persists, see https://status.cloud.google.com.`,
   BIGQUERY_UNREACHABLE:
     'Check DNS, proxy and firewall between the worker and bigquery.googleapis.com. callsync looks for the job before it sends it again.',
-  DATABASE_ERROR:
-    'callsync retries class 53 (lack of disk, memory or connections), 25006 (standby) and 57P0x (server stops). For any other SQLSTATE, read the log of the server at that time.',
   SEGMENT_GONE: 'Do nothing; its deliveries are in the inbox.',
   SIMULATOR_FOREIGN_ORIGIN: 'Call it by its own address, without a browser.',
   SIMULATOR_METHOD_UNKNOWN: 'Use a method of src/simulator/control/local-control.ts.',
