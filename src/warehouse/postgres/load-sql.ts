@@ -30,7 +30,8 @@ ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
 RETURNING call_id`;
   const logs = tablesOf(layout).filter((table) => table.kind === 'log');
   return {
-    stage: `CREATE TEMPORARY TABLE IF NOT EXISTS stage_calls (LIKE ${calls}) ON COMMIT DELETE ROWS`,
+    // Without the constraints of the table, nor columns that its owner added.
+    stage: `CREATE TEMPORARY TABLE IF NOT EXISTS stage_calls ON COMMIT DELETE ROWS AS SELECT ${list} FROM ${calls} WITH NO DATA`,
     // Writes calls of a lower guard and returns their ids; `claimEqual` those of an equal guard too.
     claim: claim('<'),
     claimEqual: claim('<='),

@@ -4,7 +4,7 @@ import { checkPostgresAccess } from '../../../src/warehouse/postgres/check-acces
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import { openPostgres } from '../../support/open-postgres.ts';
 import { connect } from '../../support/postgres.ts';
-import { makeBatch, makeCall } from '../batches.ts';
+import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
 import { describeOpenTransaction } from './open-transaction-cases.ts';
 
 describeOpenTransaction({ seconds: 0 });
@@ -82,4 +82,41 @@ test('a schema made beforehand is used by a user that may create in it, and in n
   } finally {
     await admin.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
   }
+});
+
+test.each([
+  ['an identity', 'row_no bigint GENERATED ALWAYS AS IDENTITY'],
+  ['a default', "region text NOT NULL DEFAULT 'eu'"],
+  ['a computation', 'size integer NOT NULL GENERATED ALWAYS AS (word_count * 2) STORED'],
+])('a required column with %s, which an owner adds to every table of calls, stops no load', async (_, column) => {
+  const { admin, open } = await start();
+  await open().migrate();
+  for (const table of ['calls', ...(column.includes('word_count') ? [] : ['utterances', 'tags', 'changes'])])
+    await admin.query(`ALTER TABLE calls.${table} ADD COLUMN ${column}`);
+  const warehouse = open();
+  await warehouse.migrate();
+  const calls = [makeCall({ callId: 'c-1' })];
+  expect(await warehouse.load(makeBatch({ calls }))).toMatchObject({ changed: 1 });
+  expect(await warehouse.load(makeBatch({ calls: [], tombstones: [makeTombstone('c-1', 2, [])] }))).toMatchObject({
+    changed: 1,
+  });
+});
+
+test('a required column without a value is named, and so is a table that refers to an erased call', async () => {
+  const { admin, open } = await start();
+  await open().migrate();
+  await admin.query('ALTER TABLE calls.tags ADD COLUMN reviewer text NOT NULL');
+  const warehouse = open();
+  const calls = [makeCall({ callId: 'c-1' })];
+  await expect(warehouse.load(makeBatch({ calls }))).rejects.toMatchObject({
+    code: 'DATABASE_REFUSED',
+    message: expect.stringContaining('SQLSTATE 23502, schema calls, table tags, column reviewer'),
+    hint: expect.stringContaining('give it a DEFAULT'),
+  });
+  await admin.query('ALTER TABLE calls.tags DROP COLUMN reviewer');
+  await warehouse.load(makeBatch({ calls }));
+  await admin.query('CREATE TABLE notes (call text CONSTRAINT notes_of_calls REFERENCES calls.calls)');
+  await admin.query(`INSERT INTO notes VALUES ('c-1')`);
+  const erased = warehouse.load(makeBatch({ calls: [], tombstones: [makeTombstone('c-1', 2, [])] }));
+  await expect(erased).rejects.toThrow('SQLSTATE 23503, schema public, table notes, constraint notes_of_calls');
 });
