@@ -53,6 +53,9 @@ const meanings: Readonly<Record<Condition, string>> = {
   stale: 'callsync has not read the newest calls. A backlog or backfill does not count.',
   inbox_stalled: 'A delivery waits in the inbox.',
   load_stalled: 'A warehouse lacks a change or an erasure. A backfill or an import does not count.',
+  calls_refused:
+    'A warehouse refuses single calls, and has all others. callsync sends a refused call again after 6 hours.',
+  maintenance_failed: 'Maintenance fails, so that the store grows, and restores of it stay unseen.',
   quota_low: 'Used part of the load jobs of 24 hours.',
   quarantine_open: 'Records in quarantine wait for a decision.',
   reread_unanswered:
@@ -64,7 +67,7 @@ const meanings: Readonly<Record<Condition, string>> = {
 };
 
 const spanOf = (seconds: number): string => (seconds < 120 ? `${seconds} s` : `${seconds / 60} min`);
-const counted = new Set(['suspicious_empty', 'quarantine_open', 'reread_unanswered', 'unproven']);
+const counted = new Set(['calls_refused', 'suspicious_empty', 'quarantine_open', 'reread_unanswered', 'unproven']);
 const limitOf = (name: (typeof names)[number]): string => {
   const { above } = conditions[name];
   return name === 'quota_low' ? `${above * 100} %` : counted.has(name) ? `${above}` : spanOf(above);

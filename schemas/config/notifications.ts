@@ -8,6 +8,8 @@ export const conditions = [
   'stale',
   'inbox_stalled',
   'load_stalled',
+  'calls_refused',
+  'maintenance_failed',
   'quota_low',
   'quarantine_open',
   'reread_unanswered',

@@ -48,7 +48,9 @@ interface Definition {
     );
 }
 
-const because = (code: string | null | undefined): string => (code == null ? '' : ` (${code})`);
+/** @param error a code, or a text that begins with one */
+export const because = (error: string | null | undefined): string =>
+  error == null ? '' : ` (${error.replace(/\.$/, '')})`;
 /** A failure shows after so long: early enough that readers see it within a minute. A delay without a failure may be the pace of the configuration. */
 const failureShownAfter = 45;
 const warehouseOf = ({ warehouses }: Readings, name: string) => warehouses.find((one) => one.name === name);
@@ -137,6 +139,24 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
         'The oldest change waits for {{ $value | humanizeDuration }}. Calls of a backfill or an import do not count.',
       action: 'callsync status; callsync doctor',
     },
+  },
+  calls_refused: {
+    severity: 'warning',
+    above: 0,
+    read: ({ warehouses }) => warehouses.map((one) => [one.name, one.refused]),
+    age: () => null,
+    say: (readings, [name, value]) =>
+      `Warehouse ${name} refuses ${countOf(value, 'call')}${because(warehouseOf(readings, name)?.refusal)}.`,
+    command: 'callsync status',
+  },
+  maintenance_failed: {
+    severity: 'warning',
+    above: 900,
+    shown: () => failureShownAfter,
+    read: ({ maintenance }) => (maintenance == null ? [] : [['', maintenance.age]]),
+    say: ({ maintenance }, [, value]) =>
+      `Maintenance has failed for ${formatSpan(value)}${because(maintenance?.error)}. The store grows.`,
+    command: 'callsync doctor',
   },
   webhook_refused: {
     severity: 'warning',

@@ -25,8 +25,11 @@ export interface WarehouseHealth {
   readonly erasureOldestAge: number | null;
   /** Milliseconds since the epoch of the last committed load; null before the first. */
   readonly lastLoadAt: number | null;
-  /** Code of the last load's error; null when the load succeeded. */
+  /** Code, message and next step of the last load's error; null when the load succeeded. */
   readonly lastError: string | null;
+  /** Calls that the warehouse refuses alone, counted up to 10,000, and its words for one of them. */
+  readonly refused: number;
+  readonly refusal: string | null;
   /** Milliseconds since the epoch of the newest call in the warehouse; null if it has none of the newest. */
   readonly newestVisible: number | null;
   /** Calls of the loads that were committed in the last minute. */
@@ -54,6 +57,8 @@ interface Figures {
   readonly refused: { readonly count: number; readonly oldestAge: number | null; readonly newestAge: number | null };
   /** Since a worker last gave a sign of life; null before the first. */
   readonly workerAge: number | null;
+  /** The last maintenance failed, and since when in seconds all have; null when it succeeded. */
+  readonly maintenance: { readonly error: string; readonly age: number } | null;
   readonly flow: Flow;
 }
 
@@ -95,7 +100,7 @@ const warehousesSql = `
   SELECT name, pending, last_error AS "lastError", (extract(epoch FROM last_load) * 1000)::float8 AS "lastLoadAt",
          extract(epoch FROM now())::float8 - live AS "liveOldestAge",
          extract(epoch FROM now())::float8 - erasure AS "erasureOldestAge",
-         (extract(epoch FROM newest) * 1000)::float8 AS "newestVisible", loaded
+         (extract(epoch FROM newest) * 1000)::float8 AS "newestVisible", loaded, refused, refusal
     FROM (SELECT w.name,
                  ${pendingSql} AS pending,
                  ${oldestOf(1)} AS live, ${oldestOf(0)} AS erasure,
@@ -109,8 +114,11 @@ const warehousesSql = `
                            ORDER BY call_timestamp DESC LIMIT ${lookedThrough}) AS n
                    CROSS JOIN LATERAL (SELECT FROM warehouse_calls c
                                         WHERE c.warehouse = w.name AND c.call_id = n.call_id AND c.applied_revision > 0 LIMIT 1) AS c
-                   ORDER BY n.call_timestamp DESC LIMIT 1) AS newest
-            FROM warehouses w WHERE $1::text[] IS NULL OR w.name = ANY($1)) AS figures ORDER BY name`;
+                   ORDER BY n.call_timestamp DESC LIMIT 1) AS newest, r.refused, r.refusal
+            FROM warehouses w CROSS JOIN LATERAL (
+                 SELECT count(*)::int AS refused, min(refused) AS refusal
+                   FROM (SELECT refused FROM warehouse_calls c WHERE c.warehouse = w.name AND refused IS NOT NULL LIMIT ${countedAtMost}) AS r) AS r
+           WHERE $1::text[] IS NULL OR w.name = ANY($1)) AS figures ORDER BY name`;
 
 const waitingRereads = `(SELECT requested_at FROM rereads WHERE NOT (${givenUpRereads}) LIMIT ${countedAtMost}) AS r`;
 
@@ -132,6 +140,7 @@ const figuresSql = `
                            (SELECT received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq DESC LIMIT 1))
                    ORDER BY received_at LIMIT 1000) AS refused) AS refused,
          (SELECT ${age('updated_at')} FROM meta WHERE key = 'worker') AS "workerAge",
+         (SELECT json_build_object('error', value, 'age', ${age('updated_at')}) FROM meta WHERE key = 'maintenance') AS maintenance,
          (SELECT json_build_object('arrived', count(*), 'merged', count(*) FILTER (WHERE outcome <> 'pending'),
               'refused', (SELECT count(*) FROM (SELECT FROM inbox WHERE outcome = 'rejected' AND received_at > now() - interval '1 hour' LIMIT ${countedAtMost}) AS r),
               'deliveryAge', (SELECT ${age('stored_at')} FROM inbox ORDER BY seq DESC LIMIT 1),

@@ -33,6 +33,12 @@ export class CallsyncError extends Error {
   }
 }
 
+/** Code, message and next step in one text; the code alone of an error whose message may hold data. */
+export const describeError = (error: unknown): string =>
+  error instanceof CallsyncError
+    ? [`${error.code}: ${error.message}`, error.hint].filter(Boolean).join(' ')
+    : 'UNEXPECTED';
+
 /** An error that another attempt cannot repair: a setting, a right, a bug. @param code as for `CallsyncError`. */
 export const terminal = (code: string, message: string, options?: CallsyncErrorOptions): CallsyncError =>
   new CallsyncError('terminal', code, message, options);

@@ -6,7 +6,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
 import { columnsOf, openColumns, tables, wordsView } from '../../schemas/tables.ts';
-import { CallsyncError, terminal } from '../lib/errors.ts';
+import { CallsyncError, describeError, terminal } from '../lib/errors.ts';
 import { iso } from '../lib/timestamps.ts';
 import { cookbook } from '../marts/cookbook.ts';
 import { martSettings, readSpeaker } from '../marts/mart.ts';
@@ -79,8 +79,7 @@ export const createAssistant = (options: AssistantOptions, user: string): McpSer
         } catch (error) {
           if (!(error instanceof CallsyncError)) throw error;
           await options.record(`${name}: ${error.code}`, user);
-          const text = [`${error.code}: ${error.message}`, error.hint].filter(Boolean).join(' ');
-          return { isError: true, content: [{ type: 'text', text }] };
+          return { isError: true, content: [{ type: 'text', text: describeError(error) }] };
         }
       }) as never,
     );

@@ -11,6 +11,13 @@ export const writeMeta = async (db: Queryable, key: string, value: unknown): Pro
      ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`;
 };
 
+/** Notes what regular work failed with; its time stays that of the first failure. Undefined = it succeeded. */
+export const noteFailure = (db: Queryable, key: string, error: string | undefined): Promise<unknown> =>
+  error === undefined
+    ? db.query`DELETE FROM meta WHERE key = ${key}`
+    : db.query`INSERT INTO meta (key, value) VALUES (${key}, ${JSON.stringify(error)})
+                   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
+
 /** Writes a value unless there is one already. Returns the stored value. */
 export const keepMeta = <T>(db: Queryable, key: string, value: T): Promise<T> =>
   db.value`INSERT INTO meta AS m (key, value) VALUES (${key}, ${JSON.stringify(value)}) ON CONFLICT (key) DO UPDATE SET value = m.value RETURNING value`;

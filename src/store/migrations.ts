@@ -42,4 +42,14 @@ ALTER TABLE inbox ADD COLUMN stored_at timestamptz NOT NULL DEFAULT now();`,
     sql: `-- Distance of slots after an overload of the service, and when it was last widened, on the clock of the slots.
 ALTER TABLE request_limits ADD COLUMN spacing_ms float8 NOT NULL DEFAULT 0, ADD COLUMN widened_at bigint NOT NULL DEFAULT 0;`,
   },
+  {
+    name: '6-expand-refused-calls',
+    sql: `-- Why the warehouse refuses this call alone; null = it does not, as far as is known.
+ALTER TABLE warehouse_calls ADD COLUMN refused text;
+CREATE INDEX warehouse_calls_refused ON warehouse_calls (warehouse) WHERE refused IS NOT NULL;
+-- A publication FOR ALL TABLES refuses to change rows of a table without a key.
+ALTER TABLE counters REPLICA IDENTITY FULL;
+ALTER TABLE delivery_senders REPLICA IDENTITY FULL;
+ALTER TABLE late_changes REPLICA IDENTITY FULL;`,
+  },
 ];

@@ -20,8 +20,7 @@ const dialogSchema = z.strictObject({
   start: instant,
   /** Seconds. */
   duration: z.number().min(0).optional(),
-  /** An array, also of one: readers take no number. */
-  parties: z.array(index).length(1).optional(),
+  parties: index.optional(),
   mediatype: z.literal('text/plain'),
   body: z.string(),
   encoding: z.literal('none'),
@@ -29,21 +28,12 @@ const dialogSchema = z.strictObject({
 
 const analysisSchema = z.strictObject({
   type: z.enum(['transcript', 'tags', 'call_record']),
-  dialog: z.array(index),
+  /** Absent unless the analysis was made from the transcript. */
+  dialog: z.array(index).optional(),
   vendor: z.string(),
   product: z.string().optional(),
   mediatype: z.literal('application/json'),
-  body: z.unknown().refine((body) => body !== null && body !== undefined),
-  encoding: z.literal('json'),
-});
-
-const attachmentSchema = z.strictObject({
-  purpose: z.literal('tags'),
-  start: instant,
-  party: index,
-  dialog: index,
-  mediatype: z.literal('application/json'),
-  body: z.array(z.string().regex(/:/)),
+  body: z.unknown(),
   encoding: z.literal('json'),
 });
 
@@ -55,6 +45,5 @@ export const vconSchema = z.strictObject({
   parties: z.array(partySchema),
   dialog: z.array(dialogSchema),
   analysis: z.array(analysisSchema),
-  attachments: z.array(attachmentSchema),
 });
 export type Vcon = z.infer<typeof vconSchema>;

@@ -36,6 +36,14 @@ test.each<[string, Partial<Readings>, boolean, string]>([
   ['suspicious_empty', { proofs: [{ ...proof, suspiciousEmpty: 1, oldestAge: 9 }] }, true, '1 win'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 40, newestAge: 1 } }, false, '188 deliveries'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 400, newestAge: 1 } }, true, '188 deliveries'],
+  [
+    'calls_refused',
+    { warehouses: [{ ...warehouse, refused: 2, refusal: 'E: No. Go.' }] },
+    true,
+    '2 calls (E: No. Go).',
+  ],
+  ['maintenance_failed', { maintenance: { error: 'E: No.', age: 61 } }, false, 'for 61 s (E: No).'],
+  ['maintenance_failed', { maintenance: { error: 'E', age: 1_000 } }, true, '17 min (E).'],
   ['worker_gone', { workerAge: 31 }, false, '31 s'],
   ['worker_gone', { workerAge: 500 }, true, '8 min'],
 ])('%s: %j is told to channels: %s', (condition, readings, isUrgent, words) => {

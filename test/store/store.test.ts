@@ -11,8 +11,9 @@ import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters } from '../../src/store/status/counters.ts';
 import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store } from '../../src/store/store.ts';
+import { checkPostgresAccess } from '../../src/warehouse/postgres/check-access.ts';
 import { aroundStatements, deliver, logRetention, retention, untilBlocked, usePipeline } from '../support/pipeline.ts';
-import { createDatabase, databaseForTest } from '../support/postgres.ts';
+import { createDatabase, databaseForTest, runOnServer } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 
 const pipeline = usePipeline({}, { keep: true });
@@ -43,6 +44,21 @@ test('opening: a store that another version made is refused, and left as it is',
   await expect(openStore({ url })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
   expect(names).toContainEqual({ name: '0001_init.sql' });
   expect(await made.query('SELECT name FROM migrations')).toEqual(names);
+});
+
+test.each(['LATIN1', 'SQL_ASCII'])('opening: a database of the encoding %s is refused', async (encoding) => {
+  const { url, adminUrl } = await databaseForTest();
+  const name = `${new URL(url).pathname.slice(1)}_${encoding.toLowerCase()}`;
+  await runOnServer(
+    adminUrl,
+    `CREATE DATABASE ${name} OWNER callsync ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0`,
+  );
+  onTestFinished(async () => void (await runOnServer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`)));
+  const other = new URL(`/${name}`, url).href;
+  const refusal = { code: 'DATABASE_ENCODING', kind: 'terminal', message: expect.stringContaining(encoding) };
+  await expect(openStore({ url: other })).rejects.toMatchObject(refusal);
+  const warehouse = { name: 'main', url: other, config: { schema: 'calls', documents: false } };
+  await expect(checkPostgresAccess(warehouse)).rejects.toMatchObject(refusal);
 });
 
 test('opening: events and counters of a store in another schema stay there', async () => {

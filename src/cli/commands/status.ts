@@ -10,6 +10,7 @@ import { readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
+import { listRefused } from '../../store/loads/loads.ts';
 import { listDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems } from '../../store/windows/windows.ts';
@@ -63,6 +64,7 @@ const render = (summary: Status, unsigned: boolean): string => {
     summary.agents
       .filter(({ isNew }) => isNew)
       .map(({ agent, firstSeen }) => `NEW AGENT   ${agent ?? '(none)'} delivers since ${firstSeen.toISOString()}`),
+    summary.refused.map(({ warehouse, callId, why }) => `REFUSED     ${warehouse}: ${callId} (${why})`),
     summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
     summary.backfills.map(
       ({ name, error }) => `backfill    ${name} runs${error === null ? '' : `; last failure: ${error}`}`,
@@ -109,6 +111,7 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
     ...figuresOf(health),
     windowsRead: await countWindows(store),
     problems: await openProblems(store),
+    refused: await listRefused(store),
     wrong: judge(await readNow(services.config, store)),
     drift: await listDrift(store),
     agents: await listAgents(store),

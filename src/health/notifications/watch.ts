@@ -5,7 +5,7 @@
 import { repeatEvery } from '../../lib/timing.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
 import { recordEvent } from '../../store/status/events.ts';
-import { type Alarm, judge, type Readings } from '../conditions.ts';
+import { type Alarm, because, judge, type Readings } from '../conditions.ts';
 import { beat } from '../read-health.ts';
 import type { Channel, Message } from './channels.ts';
 
@@ -19,7 +19,7 @@ const failuresOf = ({ sync, warehouses }: Readings): NoticedCondition[] =>
       ...{ condition: 'load_failed', subject: name, code: lastError, what: `A load into warehouse ${name}` },
     })),
   ].flatMap(({ condition, subject, code, what }) =>
-    code == null ? [] : [{ condition, subject, summary: `${what} failed (${code}).`, isUrgent: false }],
+    code == null ? [] : [{ condition, subject, summary: `${what} failed${because(code)}.`, isUrgent: false }],
   );
 
 interface TellingRule {

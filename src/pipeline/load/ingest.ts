@@ -5,7 +5,7 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
 import { type LedgerRow, unlessTooDeep } from '../../calls/fold.ts';
-import { CallsyncError } from '../../lib/errors.ts';
+import { CallsyncError, describeError } from '../../lib/errors.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
@@ -160,7 +160,7 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
     outcome = 'committed';
     return result;
   } catch (error) {
-    await failLoad(store, load.plan.loadId, error instanceof CallsyncError ? error.code : 'UNEXPECTED');
+    await failLoad(store, load.plan.loadId, describeError(error));
     throw error;
   } finally {
     clearInterval(beat);

@@ -2,10 +2,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Row } from '../../../schemas/tables.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
-import { transient } from '../../lib/errors.ts';
+import type { LedgerRow } from '../../calls/fold.ts';
+import { CallsyncError, describeError, transient } from '../../lib/errors.ts';
+import { partsOf } from '../../lib/pages.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
-import { countHeld, countPending, planLoad, type QueueCursor, readPending } from '../../store/loads/loads.ts';
+import {
+  countHeld,
+  countPending,
+  planLoad,
+  type QueueCursor,
+  readPending,
+  refuseCall,
+} from '../../store/loads/loads.ts';
 import { isConfiguredSomewhere, keepRegistered, waitingMs, walkBatch } from '../../store/loads/warehouses.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
@@ -131,7 +140,41 @@ const planBatch = async (deps: IngestDeps, target: WarehouseTarget, options: Bat
   }
 };
 
+/** The warehouse refuses some of the rows, and would take others. */
+const isRefusal = (error: unknown): error is CallsyncError =>
+  error instanceof CallsyncError && /^(DATABASE_REFUSED|BIGQUERY_(REFUSED|TOO_LARGE))$/.test(error.code);
+/** If so many calls are refused and no load is committed, the fault is not one of single calls. */
+const mostRefused = 5;
+
+/** A call that the warehouse refuses holds back no other: its load is divided until the call is alone. */
 const commitPending = async (deps: IngestDeps, target: WarehouseTarget, planned: PlannedPending) => {
+  const refused: { readonly row: LedgerRow; readonly error: CallsyncError }[] = [];
+  let [changed, loads] = [0, 0];
+  const commit = async (part: PlannedPending | undefined): Promise<void> => {
+    if (part === undefined) return;
+    const { pending, deliveries, verdicts, plan } = part;
+    const [first] = pending.calls;
+    try {
+      changed += await commitWhole(deps, target, part);
+      loads += 1;
+    } catch (error) {
+      if (first === undefined || !isRefusal(error)) throw error;
+      const isAlone = pending.calls.length + deliveries.length + verdicts.length === 1;
+      if (isAlone && refused.push({ row: first.row, error }) === mostRefused && loads === 0) throw error;
+      const ids = isAlone ? [] : pending.calls.map(({ row }) => row.callId);
+      for (const half of partsOf(ids, Math.ceil(ids.length / 2)))
+        await commit(await planPending(deps, target, { origin: plan.origin, ids: half }));
+    }
+  };
+  await commit(planned);
+  for (const { row, error } of refused) await refuseCall(deps.store, target.warehouse.name, row, describeError(error));
+  const erasure = refused.find(({ row }) => row.tombstone);
+  if (erasure !== undefined) throw erasure.error;
+  const { pending, deliveries } = planned;
+  return { sent: pending.calls.length, changed, deliveries: deliveries.length, cursor: pending.cursor };
+};
+
+const commitWhole = async (deps: IngestDeps, target: WarehouseTarget, planned: PlannedPending): Promise<number> => {
   const { plan, pending, deliveries, verdicts } = planned;
   const rows = pending.calls;
   const { changed } = await commitLoad(deps, target, {
@@ -145,10 +188,12 @@ const commitPending = async (deps: IngestDeps, target: WarehouseTarget, planned:
   if (verdicts.length > 0) await forgetHeartbeat(deps.store, target.warehouse.name);
   const verdictIds = verdicts.map((verdict) => verdict.verdict_id);
   await markVerdictsLoaded(deps.store, verdictIds);
-  return { sent: rows.length, changed, deliveries: deliveries.length, cursor: pending.cursor };
+  return changed;
 };
 
 type BatchOptions = Pick<LoadPendingInput, 'origin' | 'graceSeconds'> & {
+  /** These calls alone, without logs. */
+  readonly ids?: readonly string[];
   readonly cursor?: QueueCursor | undefined;
   readonly newOnly?: boolean;
   /** Loads of this run. */
@@ -166,9 +211,10 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
       flattenVersion,
       newOnly: options.newOnly === true,
       running: options.running,
+      ids: options.ids,
     };
     const pending = await readPending(tx, warehouse.name, rules, options.cursor);
-    const { carriesLogs = true } = options;
+    const { carriesLogs = options.ids === undefined } = options;
     const deliveries = carriesLogs ? await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad) : [];
     const verdicts = carriesLogs ? await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad) : [];
     const isWorthACommit = pending.calls.length + verdicts.length > 0 || deliveries.some((row) => !isRejectedRow(row));

@@ -1,9 +1,11 @@
 /** Regular work that keeps the store small and detects restores from backups. */
 
 import { flattenVersion } from '../../calls/flatten.ts';
+import { describeError } from '../../lib/errors.ts';
 import { isComparisonDue } from '../../store/loads/compared.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, registerWarehouse } from '../../store/loads/warehouses.ts';
+import { noteFailure } from '../../store/meta.ts';
 import { expireRows } from '../../store/retention.ts';
 import { joinCounters } from '../../store/status/counters.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
@@ -57,6 +59,7 @@ export const runMaintenance = async (deps: MaintenanceDeps) => {
     windows: (await attempt('windows', () => compactWindows(store, 48))) ?? 0,
     loads: (await attempt('loads', () => abandonLoads(store, 24))) ?? 0,
   };
+  await noteFailure(store, 'maintenance', failures.map(describeError)[0]);
   if (failures.length > 0) throw failures[0];
   return result;
 };

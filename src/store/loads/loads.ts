@@ -8,7 +8,11 @@ import { withinBytes } from '../ledger/read-ledger.ts';
 import { concernedWarehouses, lockedRows, rowOfCall } from './warehouses.ts';
 
 /** `rewrite` = number of the request to write the rows again, equal guards too. */
-type PendingCall = { readonly row: LedgerRow; readonly partitions: readonly (string | null)[]; rewrite: number | null };
+type PendingCall = {
+  readonly row: LedgerRow;
+  readonly partitions: readonly (string | null)[];
+  rewrite: number | null;
+};
 
 /** Progress of one drain: calls before `front`, and those between `last` and `tail`, are still unread. */
 export type QueueCursor = { readonly front: Place; readonly last: Place; readonly tail: Place | undefined };
@@ -27,6 +31,8 @@ interface PendingRules {
   readonly running?: readonly string[] | undefined;
   /** Leaves calls that the warehouse has in an earlier revision for another time; erasures are read all the same. */
   readonly newOnly?: boolean;
+  /** Only these calls. */
+  readonly ids?: readonly string[] | undefined;
 }
 
 /** One call in this many is the oldest pending one, so that newer calls never starve it. */
@@ -36,7 +42,7 @@ const oldestShare = 8;
 type PendingKind = 'change' | 'backlog';
 
 /** The first digit of `queue_position`. */
-const urgencies = { erasures: raw('0'), changes: raw('1'), backlog: raw('2') };
+const urgencies = { erasures: raw('0'), changes: raw('1'), backlog: raw('2'), refused: raw('3') };
 
 /** Tombstones in `warehouse_calls` that wait since before a time. The queue has later tombstones first. */
 export const tombstonesBefore = (at: Date): Sql =>
@@ -70,6 +76,7 @@ export const readPending = async (
   rules: PendingRules,
   cursor?: QueueCursor,
 ): Promise<PendingBatch> => {
+  if (rules.ids !== undefined) return { calls: await readCalls(tx, warehouse, rules.ids), cursor: undefined };
   // The server may take the queue for short, as `rowOfCall` says, and would then read and sort all of it for each batch.
   await tx.query`SELECT set_config(name, 'off', true) FROM unnest(ARRAY['enable_seqscan', 'enable_bitmapscan']) AS name`;
   const chosen = await choosePending(tx, warehouse, rules, cursor);
@@ -164,6 +171,8 @@ const readQueue = async (tx: Transaction, warehouse: string, rules: PendingRules
              OR applied_revision < (SELECT h.revision FROM ledger h WHERE h.call_id = w.call_id)
              OR applied_flatten = ${flattenVersion}
                 AND ${flattenVersion} >= coalesce((SELECT flatten_version FROM warehouses WHERE name = ${warehouse}), 0))
+        AND (queue_position < ${urgencies.refused} * 1000000000000
+             OR queue_position > queue_position(${urgencies.refused}, now() - interval '6 hours'))
         AND call_id NOT IN (
             SELECT lc.call_id FROM load_calls lc JOIN loads USING (load_id) JOIN ledger h USING (call_id)
              WHERE loads.warehouse = ${warehouse} AND loads.state = 'planned' AND lc.revision >= h.revision
@@ -267,7 +276,7 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
               pending = s.revision < l.revision OR ${load.epoch} < (SELECT max(epoch) FROM epochs)
                         OR ${load.flattenVersion} < coalesce((SELECT flatten_version FROM warehouses WHERE name = ${load.warehouse}), 0)
                         OR (w.rewrite IS NOT NULL AND w.rewrite IS DISTINCT FROM s.rewrite),
-              rewrite = nullif(w.rewrite, s.rewrite)
+              rewrite = nullif(w.rewrite, s.rewrite), refused = NULL
          FROM load_calls s JOIN ledger l USING (call_id) CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} locked
         WHERE s.load_id = ${load.loadId} AND w.ctid = locked.ctid
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= (${load.epoch}, s.revision, ${load.flattenVersion})`;
@@ -282,6 +291,18 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
     return known.length > 0;
   });
 };
+
+/** Notes a call that the warehouse refuses alone. The call waits for its next change, a fill, or six hours; an erasure does not. */
+export const refuseCall = (db: Queryable, warehouse: string, { callId, revision }: LedgerRow, why: string) =>
+  db.query`UPDATE warehouse_calls w SET refused = ${why},
+            queue_position = CASE WHEN l.tombstone THEN w.queue_position ELSE queue_position(${urgencies.refused}, now()) END
+       FROM ledger l WHERE l.call_id = ${callId} AND l.revision = ${revision} AND w.warehouse = ${warehouse} AND w.call_id = ${callId}`;
+
+/** Ids of refused calls by warehouse, the first 20 of each, with the reason. */
+export const listRefused = (db: Queryable) =>
+  db.query<{ readonly warehouse: string; readonly callId: string; readonly why: string }>`
+      SELECT w.name AS warehouse, c.call_id AS "callId", c.refused AS why FROM warehouses w CROSS JOIN LATERAL (
+        SELECT call_id, refused FROM warehouse_calls WHERE warehouse = w.name AND refused IS NOT NULL LIMIT 20) AS c ORDER BY 1, 2`;
 
 /** The process that commits a load is still at it. */
 export const keepLoad = (db: Queryable, loadId: string): Promise<unknown> =>

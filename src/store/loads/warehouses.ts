@@ -143,7 +143,8 @@ const markLacking = async (tx: Transaction, warehouse: string, ids: readonly str
              OR NOT o.pending AND (o.applied_revision < l.revision
                                    OR o.applied_epoch < (SELECT max(epoch) FROM epochs)
                                    OR o.applied_flatten < (SELECT flatten_version FROM warehouses WHERE name = ${warehouse})
-                                   OR o.rewrite IS NOT NULL))
+                                   OR o.rewrite IS NOT NULL)
+             OR o.refused IS NOT NULL)
       ORDER BY l.call_id
      ON CONFLICT (warehouse, call_id) DO UPDATE
         SET pending = true, rewrite = coalesce(excluded.rewrite, w.rewrite),

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
+import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { createPipeline, loadFolded } from '../../../src/pipeline/load/ingest.ts';
@@ -117,6 +118,56 @@ test('a warehouse that is away holds nothing back, and no other warehouse: calls
   const states = await column(pipeline.store, "SELECT state FROM loads WHERE warehouse = 'main' ORDER BY 1");
   expect(states).toEqual(['committed', 'failed', 'failed', 'failed']);
   expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
+});
+
+test('calls that a warehouse refuses hold back no other, are named, and come with their next change, a fill or in time', async () => {
+  const { store } = pipeline;
+  const check = `ALTER TABLE wh_main.calls ADD CONSTRAINT short CHECK (status <> 'v1' OR call_id NOT LIKE 'bad%')`;
+  await pipeline.query(check);
+  const ids = ['bad-1', ...Array.from({ length: 30 }, (_, n) => `good-${n}`), 'bad-2'];
+  expect((await pipeline.observe(ids.map((id) => observation(id, 1)))).written).toEqual({ main: 0 });
+  expect(await pipeline.drain()).toMatchObject({ changed: 30 });
+  const why = expect.stringMatching(/^DATABASE_REFUSED: .*SQLSTATE 23514, .*table calls, constraint short\)/);
+  const refused = ['bad-1', 'bad-2'].map((callId) => ({ warehouse: 'main', callId, why }));
+  expect(await loads.listRefused(store)).toEqual(refused);
+  const [main] = (await readHealth(store, { warehouses: ['main'] })).warehouses;
+  expect(main).toMatchObject({ pending: 2, refused: 2, refusal: why, liveOldestAge: null });
+  // Not with every sweep.
+  expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
+  await pipeline.observe([observation('bad-1', 2)]);
+  expect(await loads.listRefused(store)).toEqual(refused.slice(1));
+  await pipeline.query(
+    `UPDATE warehouse_calls SET queue_position = queue_position(3, now() - interval '7 hours') WHERE pending`,
+  );
+  expect(await pipeline.drain()).toMatchObject({ sent: 1, changed: 0 });
+  await pipeline.query('ALTER TABLE wh_main.calls DROP CONSTRAINT short');
+  expect(await walk()).toBe(1);
+  expect(await pipeline.drain()).toMatchObject({ sent: 1, changed: 1 });
+  expect(await loads.listRefused(store)).toEqual([]);
+});
+
+test('an erasure that a foreign key of an owner forbids is named, tried again, and holds back no other', async () => {
+  await pipeline.observe(['a', 'b', 'c'].map((id) => observation(id, 1)));
+  await pipeline.query(
+    `CREATE TABLE wh_main.notes (call text CONSTRAINT of_calls REFERENCES wh_main.calls); INSERT INTO wh_main.notes VALUES ('b')`,
+  );
+  await erase(['a', 'b', 'c']);
+  await expect(pipeline.drain()).rejects.toThrow(/SQLSTATE 23503, .*table notes, constraint of_calls/);
+  expect(Object.keys(await statuses())).toEqual(['b']);
+  expect(await loads.listRefused(pipeline.store)).toMatchObject([{ callId: 'b' }]);
+  await pipeline.query('DROP TABLE wh_main.notes');
+  expect(await pipeline.drain()).toMatchObject({ sent: 1 });
+  expect(await loads.listRefused(pipeline.store)).toEqual([]);
+});
+
+test('a fault that is not of single calls ends a load soon, and no call counts as refused', async () => {
+  await pipeline.query(`ALTER TABLE wh_main.calls ADD CONSTRAINT never CHECK (status IS NULL)`);
+  await pipeline.observe(Array.from({ length: 60 }, (_, n) => observation(`c${n}`, 1)));
+  await expect(pipeline.drain()).rejects.toMatchObject({ code: 'DATABASE_REFUSED' });
+  expect((await pipeline.query(`SELECT 1 FROM loads WHERE state = 'failed'`)).length).toBeLessThan(20);
+  expect(await loads.listRefused(pipeline.store)).toEqual([]);
+  await pipeline.query('ALTER TABLE wh_main.calls DROP CONSTRAINT never');
+  expect(await pipeline.drain()).toMatchObject({ changed: 60 });
 });
 
 test('a warehouse that is away, by a fault of ours that is logged like any other, keeps the bytes of its batch, which it may still read, and its calls stay pending; a loaded batch gives its bytes back', async () => {

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
+import { readHealth } from '../../../src/health/read-health.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import { logRetention, observationOf, register, retention, usePipeline } from '../../support/pipeline.ts';
+import { asAdmin, runOnServer } from '../../support/postgres.ts';
 
 const pipeline = usePipeline();
 
@@ -20,6 +22,36 @@ test('calls flattened by an older version are sent again once a newer version re
   expect(await register(pipeline.store, 'main')).toBe(1);
   expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
   expect(await register(pipeline.store, 'main')).toBe(0);
+});
+
+test('a publication of all tables stops neither maintenance nor loads; failed maintenance is told, and since when', async () => {
+  const tables = `SELECT c.oid::regclass::text FROM pg_class c WHERE relkind = 'r' AND relnamespace IN ('callsync'::regnamespace, 'wh_main'::regnamespace)
+     AND relreplident <> 'f' AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisprimary)`;
+  expect(await query(tables)).toEqual([]);
+  const admin = asAdmin(pipeline.url);
+  await runOnServer(admin, 'CREATE PUBLICATION everything FOR ALL TABLES');
+  await fold('a', 'b');
+  await pipeline.send([{ unique_id: 'c' }]);
+  await query(`INSERT INTO late_changes VALUES (now() - interval '2 years', 'processed', 1, 1, 1)`);
+  expect(await keep()).toMatchObject({ expired: {} });
+  expect((await readHealth(pipeline.store)).maintenance).toBeNull();
+  await query('ALTER TABLE counters REPLICA IDENTITY DEFAULT');
+  await fold('d');
+  for (const seconds of [0, 60]) {
+    await query(
+      `UPDATE meta SET updated_at = updated_at - make_interval(secs => ${seconds}) WHERE key = 'maintenance'`,
+    );
+    await expect(keep()).rejects.toMatchObject({
+      code: 'DATABASE_ERROR',
+      hint: expect.stringContaining('REPLICA IDENTITY FULL'),
+    });
+  }
+  const told = (await readHealth(pipeline.store)).maintenance;
+  expect(told?.error).toMatch(/SQLSTATE 55000, cannot delete from table "counters"/);
+  expect(told?.age).toBeGreaterThan(59);
+  await runOnServer(admin, 'DROP PUBLICATION everything');
+  await keep();
+  expect((await readHealth(pipeline.store)).maintenance).toBeNull();
 });
 
 test('warehouses that are configured stay known, and no others', async () => {
