@@ -127,7 +127,12 @@ test('a server that takes TLS only, as managed ones do, is named so, and works a
 
 test.each([
   ['TLS where the server has none', '?sslmode=require', 'DATABASE_UNTRUSTED', /takes no TLS connections\./],
-  ['a missing file', '?sslmode=verify-full&sslrootcert=/no/ca.pem', 'DATABASE_URL_INVALID', /\(ENOENT, path \/no\/ca\.pem\)/],
+  [
+    'a missing file',
+    '?sslmode=verify-full&sslrootcert=/no/ca.pem',
+    'DATABASE_URL_INVALID',
+    /\(ENOENT, path \/no\/ca\.pem\)/,
+  ],
 ])('%s is named', async (_, search, code, message) => {
   await expect(askAt(database.url + search)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
 });
