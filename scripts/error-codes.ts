@@ -37,7 +37,7 @@ export interface ErrorCode {
 const foreign =
   /^(AUTO_UPGRADE|BYTE_ARRAY|CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|LOG_ANALYZER|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|TIMESTAMP_MICROS|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
 /** The table of BigQuery's faults names codes without a call; `stop` and `missing` are terminal. */
-const judged = /(?:\[|meaning:)\s*'(duplicate|missing|lost|again|quota|stop)',\s*(?:code: )?$/;
+const judged = /(?:\[|meaning:)\s*'(duplicate|missing|lost|again|gone|quota|stop)',\s*(?:code: )?$/;
 const hintOfJudged = /^,\s*(?:'.*'|\/.*\/i),\s*(?=')/;
 const byBigquery = 'BigQuery could not …: ….';
 const literal = /'([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)'/g;

@@ -179,6 +179,16 @@ describe('over standard input and output', async () => {
     expect(await here.postgres.warehouse.query(state)).toEqual(before);
   });
 
+  test('long queries of some users leave room for others', async () => {
+    const slow = Array.from({ length: 5 }, async () => {
+      await call(restricted, 'query', { sql: 'SELECT pg_sleep(4)' });
+      return 'slow';
+    });
+    const quick = call(restricted, 'query', { sql: 'SELECT 1 AS n' }).then(({ rows }) => rows);
+    expect(await Promise.race([quick, ...slow])).toEqual([{ n: 1 }]);
+    await Promise.all(slow);
+  });
+
   test('each call is an event of its user, without values; the role that records can do nothing else', async () => {
     await call(restricted, 'query', { sql: "SELECT 'secret-value' AS text" });
     const events = await here.postgres.warehouse.query(

@@ -52,6 +52,7 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
   const underWay = new Map<string, { readonly changed: readonly string[]; readonly isTransaction: boolean }>();
   const troubles = { load: [] as Trouble[], script: [] as Trouble[], other: [] as Trouble[] };
   const accepted = { load: 0, script: 0, query: 0 };
+  const limits = { rowBytes: Number.POSITIVE_INFINITY };
   const tables = new Map<string, string | null>();
   let listener: (point: StrictPoint) => void | Promise<void> = () => undefined;
   // The emulator does not isolate what runs at once.
@@ -64,7 +65,20 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
   };
 
   /** Takes a job among those under way; says how it ends if others stand in its way. */
-  const begin = ({ id, kind, sql, destination, createDisposition }: NonNullable<Arrival['job']>) => {
+  const begin = (
+    { id, kind, sql, destination, createDisposition }: NonNullable<Arrival['job']>,
+    media: Arrival['media'],
+  ) => {
+    if (
+      media !== undefined &&
+      Math.max(
+        ...media.bytes
+          .toString()
+          .split('\n')
+          .map(({ length }) => length),
+      ) > limits.rowBytes
+    )
+      return { reason: 'invalid', message: `Error while reading data: Row size is larger than: ${limits.rowBytes}.` };
     if (kind === 'load' && createDisposition === 'CREATE_NEVER' && !tables.has(destination ?? ''))
       return { reason: 'notFound', message: `Not found: Table ${destination}` };
     if (kind !== 'script') return undefined;
@@ -78,7 +92,7 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
 
   const runJob = (arrival: Arrival, job: StoredJob, trouble: Trouble | undefined): void => {
     const { id, kind } = arrival.job as NonNullable<Arrival['job']>;
-    const conflict = begin(arrival.job as NonNullable<Arrival['job']>);
+    const conflict = begin(arrival.job as NonNullable<Arrival['job']>, arrival.media);
     const work = async (): Promise<void> => {
       try {
         const fault = trouble?.kind === 'job-error' ? trouble : conflict;
@@ -161,6 +175,8 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
     url,
     /** Faults of the next submissions of load or script jobs, first in first out. */
     troubles,
+    /** BigQuery takes rows of 100 MB in a load of JSON. */
+    limits,
     /** Jobs accepted, by kind. */
     accepted,
     /** Expiry of every table that was made and not dropped since; null = none. */

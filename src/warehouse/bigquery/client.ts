@@ -90,7 +90,7 @@ const send = <T>(client: BigQuery, project: string, request: RestRequest, timeou
   };
   const answer = new Promise<T>((done, fail) => {
     client.request(options as Parameters<BigQuery['request']>[0], (error, body) =>
-      error == null ? done(body as T) : fail(faultOf(error)),
+      error == null ? done(body as T) : fail(faultOf(error, client.apiEndpoint.startsWith('http:'))),
     );
   });
   const late: Fault = { lost: true, message: `no answer within ${timeoutMs} ms` };

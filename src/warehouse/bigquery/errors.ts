@@ -23,10 +23,11 @@ export interface Fault {
  * `missing`: the requested object does not exist.
  * `lost`: check whether it was carried out, then repeat it under the same id.
  * `again`: it may succeed later, in a job of a new id.
+ * `gone`: the local BigQuery does not run; nothing was carried out.
  * `quota`: a daily allowance is used up for minutes or longer.
  * `stop`: somebody must change something.
  */
-export type Meaning = 'duplicate' | 'missing' | 'lost' | 'again' | 'quota' | 'stop';
+export type Meaning = 'duplicate' | 'missing' | 'lost' | 'again' | 'gone' | 'quota' | 'stop';
 
 /** The faults are BigQuery's words for them and HTTP statuses, or a pattern of the message; last, a next step. */
 type Rule = readonly [meaning: Meaning, code: string, faults: string | RegExp, hint?: string];
@@ -48,6 +49,7 @@ const rules: readonly Rule[] = [
     'Check `key_file`, or run `gcloud auth application-default login`.',
   ],
   ['duplicate', 'BIGQUERY_DUPLICATE', 'duplicate 409'],
+  ['gone', 'BIGQUERY_UNREACHABLE', 'gone', 'Start it with callsync bigquery-emulator, or correct `api_endpoint`.'],
   [
     'quota',
     'BIGQUERY_QUOTA',
@@ -147,13 +149,14 @@ interface ApiErrorShape {
   readonly message?: string;
 }
 
-/** From an error of the client. An error without an HTTP status means that there was no answer. */
-export const faultOf = (cause: unknown): Fault => {
+/** From an error of the client. An error without an HTTP status means that there was no answer. @param isLocal of the local BigQuery */
+export const faultOf = (cause: unknown, isLocal = false): Fault => {
   if (isFault(cause)) return cause;
   const error = cause as ApiErrorShape;
   const first = error.errors?.[0];
   const status = typeof error.code === 'number' ? error.code : error.response?.statusCode;
   const message = first?.message ?? error.message ?? String(cause);
+  if (isLocal && /ECONNREFUSED/.test(message)) return { message, reason: 'gone' };
   if (status !== undefined) return { status, message, reason: first?.reason };
   return judge({ message }).code === 'BIGQUERY_CREDENTIALS' ? { message } : { message, lost: true };
 };

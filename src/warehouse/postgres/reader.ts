@@ -42,7 +42,7 @@ export const openReader = (options: ReaderOptions): Reader => {
     url: options.readerUrl ?? ownUrl,
     schema: options.schemas.join(','),
     application: 'callsync query',
-    max: 4,
+    max: 16,
     statementMs: options.queryMs,
     onConnect: async (connection) => {
       const { isShut } = await checkRights(connection, options);

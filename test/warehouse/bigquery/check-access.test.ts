@@ -3,6 +3,8 @@ import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.
 import { bigquery } from '../../../src/warehouse/bigquery/index.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
 import { closedPort } from '../../support/closed-port.ts';
+import { openBigquery } from '../../support/open-bigquery.ts';
+import { makeBatch, makeCall } from '../batches.ts';
 
 const storeUrl = () => Promise.reject(new Error('no store is asked'));
 
@@ -20,5 +22,15 @@ test('creates, writes and reads, and leaves nothing behind; an address without a
 
   const dead = { ...config, api_endpoint: `http://127.0.0.1:${closedPort}` };
   const checking = bigquery.checkAccess({ name: 'bq', config: dead, storeUrl });
-  await expect(checking).rejects.toMatchObject({ code: 'BIGQUERY_UNREACHABLE' });
+  const refusal = {
+    code: 'BIGQUERY_UNREACHABLE',
+    kind: 'transient',
+    hint: expect.stringContaining('bigquery-emulator'),
+  };
+  await expect(checking).rejects.toMatchObject(refusal);
+  // Without the pauses of a network that is away.
+  const pause = () => Promise.reject(new Error('no attempt follows'));
+  const warehouse = openBigquery({ name: 'bq', config: dead, pause });
+  await expect(warehouse.query('SELECT 1')).rejects.toMatchObject(refusal);
+  await expect(warehouse.load(makeBatch({ calls: [makeCall({ callId: 'c' })] }))).rejects.toMatchObject(refusal);
 });

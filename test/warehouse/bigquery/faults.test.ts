@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { readUsages } from '../../../src/cli/parts/open-health.ts';
 import { shareReading, watchUsage } from '../../../src/health/metrics/registry.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { listRefused } from '../../../src/store/loads/loads.ts';
 import { expireRows } from '../../../src/store/retention.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { createLocalQuota } from '../../support/open-bigquery.ts';
@@ -158,6 +159,26 @@ test('the fence is cleared once no row of an earlier epoch is left', async () =>
   expect(await load('c', 2)).toMatchObject({ changed: 1, unchanged: 0 });
   expect(await earlier()).toBe(false);
   expect(await countRows(warehouse)).toMatchObject({ calls: 3 });
+});
+
+test('a call with too large a row for a load holds back no other, and the store names it', async () => {
+  const [pipeline, setup] = await Promise.all([openPipeline(), setUpStrict()]);
+  onTestFinished(async () => void (await Promise.all([pipeline.close(), setup.dispose()])));
+  await register(pipeline.store, 'bq');
+  setup.strict.limits.rowBytes = 100_000;
+  const words = Array.from({ length: 5_000 }, (_, n) => ({ value: `word${n}`, start: n, length: 0.1, score: 0.9 }));
+  const large = { transcript_json: { callData: [{ content: 'many', words }] } };
+  const ids = Array.from({ length: 8 }, (_, n) => `small-${n}`);
+  await pipeline.observe([observationOf('large', 1, large), ...ids.map((id) => observationOf(id, 1))]);
+  const target = { warehouse: setup.warehouse, documents: false };
+  expect(await pipeline.drain(target)).toEqual({ sent: 9, changed: 8 });
+  const found = await setup.warehouse.query('SELECT call_id FROM calls ORDER BY 1');
+  expect(found.map(({ call_id }) => call_id)).toEqual(ids);
+  const why = expect.stringMatching(/^BIGQUERY_REFUSED: .*Row size is larger/);
+  expect(await listRefused(pipeline.store)).toEqual([{ warehouse: 'bq', callId: 'large', why }]);
+  const before = { ...setup.strict.accepted };
+  expect(await pipeline.drain(target)).toEqual({ sent: 0, changed: 0 });
+  expect(setup.strict.accepted).toEqual(before);
 });
 
 test('a dataset whose calls the store has forgotten, or knows under another name, gets no call twice', async () => {
