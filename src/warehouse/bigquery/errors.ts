@@ -23,7 +23,7 @@ export interface Fault {
  * `missing`: the requested object does not exist.
  * `lost`: check whether it was carried out, then repeat it under the same id.
  * `again`: it may succeed later, in a job of a new id.
- * `gone`: the local BigQuery does not run; nothing was carried out.
+ * `gone`: the local BigQuery does not run.
  * `quota`: a daily allowance is used up for minutes or longer.
  * `stop`: somebody must change something.
  */
