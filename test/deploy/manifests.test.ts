@@ -7,6 +7,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseDuration } from '../../schemas/config/values.ts';
+import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import type { ReceiverConfig } from '../../schemas/config.ts';
 import { applyEnvironment, checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { Raw } from '../../src/lib/parse-json.ts';
@@ -152,6 +153,20 @@ test('Kubernetes manifests let a pod reach what its work needs, and nothing else
   // Names, PostgreSQL; Temporal, HTTPS for the service and BigQuery.
   expect(portsFrom('receiver')).toEqual([53, 53, 5432]);
   expect(portsFrom('worker')).toEqual([53, 53, 5432, 7233, 443]);
+});
+
+test('the page of proxies and the ingress name the limits that the receiver has by default', () => {
+  const { limits, shutdown_delay_s: delay, port } = webhookConfigSchema.parse({});
+  const page = read('docs/guides/proxies.md');
+  const mebibytes = limits.body_bytes / 1_048_576;
+  const settings = [`client_max_body_size ${mebibytes}m`, `LimitRequestBody ${limits.body_bytes}`, `10.0.0.11:${port}`];
+  const facts = [`for ${limits.keep_alive_s} s (`, `accepts for ${delay} s (`, `bodies of ${mebibytes} MiB`];
+  expect([...settings, ...facts].filter((text) => !page.includes(text))).toEqual([]);
+  expect(read(`${folder}/ingress.example.yaml`)).toContain(`proxy-body-size: ${mebibytes}m`);
+  // Longer than Google Cloud keeps its connections; a check each second notices the receiver before it closes.
+  expect(limits.keep_alive_s).toBeGreaterThan(600);
+  expect(page).toMatch(/inter 1s fall 1[\s\S]*health_interval 1s/);
+  expect(delay).toBeGreaterThan(2);
 });
 
 const compose: Manifest = parse(read('docker-compose.yml'), { merge: true });
