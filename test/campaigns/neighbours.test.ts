@@ -13,12 +13,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { type SendAttempt, sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
 import { openStore } from '../../src/store/store.ts';
 import { useFolder } from '../support/folder.ts';
-import { endProcess } from '../support/installation.ts';
+import { endProcess, installForTest } from '../support/installation.ts';
 import { useDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
-import { installProxies, type ProxyName, proxyNames, startProxy } from '../support/proxies.ts';
+import { installProxies, type ProxyName, proxyNames, startListProxy, startProxy } from '../support/proxies.ts';
 import { until } from '../support/until.ts';
 import { deliveryHeaders } from '../webhook/support/raw-http.ts';
 
@@ -166,6 +167,35 @@ describe('addresses', () => {
     expect(await statusFrom(allowed, url, ca)).toBe(200);
     expect(await statusFrom('127.0.0.1', url, ca)).toBe(403);
   });
+});
+
+/** About 4 minutes. */
+test('limit: a backfill ends behind nginx that limits with 503, with few more requests than without', async () => {
+  const port = await findFreePort();
+  const site = await installForTest({
+    simulator: { seed: 5, calls: { count: 4_000, utterances: 2 } },
+    source: { base_url: `http://127.0.0.1:${port}`, list: { preset: 'activate', pagination: { style: 'offset', size: 20 } } },
+  });
+  const run = async (name: string, limit?: string) => {
+    const upstream = site.simulator.url;
+    const proxy = await startListProxy({ port, upstream, folder, ...(limit && { limit }) });
+    onTestFinished(proxy.close);
+    const begun = performance.now();
+    const progress = await (await site.backfill(name, { force: true })).result;
+    const statuses = await proxy.statuses();
+    await proxy.close();
+    const refused = statuses.filter((status) => status === '503').length;
+    const seconds = Math.round((performance.now() - begun) / 1000);
+    console.log(`${name}: ${statuses.length} requests, ${refused} refused, ${seconds} s`);
+    return { requests: statuses.length, refused, progress };
+  };
+  await site.startWorker();
+  const free = await run('free');
+  const limited = await run('limited', '2r/s');
+  expect(free.requests).toBeGreaterThan(200);
+  expect(limited.refused).toBeGreaterThan(0);
+  expect(limited.requests).toBeLessThanOrEqual(1.3 * free.requests + 20);
+  expect(limited.progress.totals).toMatchObject({ calls: free.progress.totals.calls });
 });
 
 /** About a minute. */

@@ -1,6 +1,6 @@
 /** Real proxies before receivers, each with the very block of docs/guides/proxies.md, on addresses of loopback. */
 import { spawn } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { makeCertificate } from './certificate.ts';
@@ -55,6 +55,24 @@ ErrorLog ${folder}/log\nUser www-data\nServerName localhost\nListen ${port}\n${b
 
 export type ProxyName = keyof typeof kinds;
 export const proxyNames = Object.keys(kinds) as ProxyName[];
+
+/** nginx before a list, with its log of requests as the status of each. @param limit of `limit_req`, whose refusals are 503 by default */
+export const startListProxy = async (input: { port: number; upstream: string; folder: string; limit?: string }) => {
+  const { port, upstream, folder, limit } = input;
+  const log = join(folder, `requests-${limit === undefined ? 'all' : 'limited'}`);
+  const [zone, inForce] =
+    limit === undefined
+      ? ['', '']
+      : [`limit_req_zone $binary_remote_addr zone=list:1m rate=${limit};`, 'limit_req zone=list burst=1;'];
+  const block = `events {} http { log_format status $status; ${zone} server { listen 127.0.0.1:${port}; access_log ${log} status;
+    location / { ${inForce} proxy_pass ${new URL(upstream).origin}; } } }`;
+  const file = join(folder, 'list.conf');
+  await writeFile(file, `daemon off; user root; pid ${folder}/list.pid; error_log ${folder}/list.log;\n${block}`);
+  const child = spawn(kinds.nginx.program, kinds.nginx.args(file), { stdio: 'ignore' });
+  await until('nginx listens', () => fetch(`http://127.0.0.1:${port}/`).then(Boolean, () => child.exitCode !== null));
+  const statuses = async () => (await readFile(log, 'utf8')).trim().split('\n');
+  return { statuses, close: () => endProcess(child, 'SIGTERM') };
+};
 
 /** Installs those that are missing; needs root. */
 export const installProxies = () =>
