@@ -174,7 +174,10 @@ test('limit: a backfill ends behind nginx that limits with 503, with few more re
   const port = await findFreePort();
   const site = await installForTest({
     simulator: { seed: 5, calls: { count: 4_000, utterances: 2 } },
-    source: { base_url: `http://127.0.0.1:${port}`, list: { preset: 'activate', pagination: { style: 'offset', size: 20 } } },
+    source: {
+      base_url: `http://127.0.0.1:${port}`,
+      list: { preset: 'activate', pagination: { style: 'offset', size: 20 } },
+    },
   });
   const run = async (name: string, limit?: string) => {
     const upstream = site.simulator.url;
