@@ -18,13 +18,17 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   let loaded = false;
 
   const progress = (): BackfillProgress => {
-    const left = state.todo.reduce((sum, range) => sum + range.to - range.from, 0);
-    const read = state.active === 0 && state.todo.length === 0;
+    const left = [...state.todo, ...state.active].reduce((sum, range) => sum + range.to - range.from, 0);
+    const read = state.active.size === 0 && state.todo.length === 0;
+    const { calls } = state.totals;
     return {
       state: loaded ? 'done' : state.paused && !read ? 'paused' : 'running',
       axis: input.axis,
       range,
-      share: expected ? Math.min(1, state.totals.calls / expected) : 1 - left / Math.max(1, range.to - range.from),
+      share:
+        expected !== null && calls < expected && !read
+          ? calls / expected
+          : 1 - left / Math.max(1, range.to - range.from),
       totals: state.totals,
       expected,
       concurrency: state.concurrency,

@@ -13,7 +13,8 @@ const shortestShare = 60_000_000;
 
 export interface RangeReading {
   todo: Range[];
-  active: number;
+  /** Ranges that are being read. */
+  active: Set<Range>;
   totals: ReadTotals;
   concurrency: number;
   paused: boolean;
@@ -25,7 +26,7 @@ export const beginReading = (
   todo: readonly Range[],
   concurrency: number,
   { totals = emptyTotals, paused = false, windowLength }: Partial<Omit<RangeReading, 'todo'>> = {},
-): RangeReading => ({ todo: [...todo], active: 0, totals, concurrency, paused, windowLength });
+): RangeReading => ({ todo: [...todo], active: new Set(), totals, concurrency, paused, windowLength });
 
 type Part = Parameters<LiveActivities['readRangePart']>[0];
 
@@ -46,7 +47,7 @@ const describeRange = (axis: string, range: Range): string =>
 
 /** Takes the next range; while there are fewer ranges than readers, the longest is halved. */
 const takeRange = (state: RangeReading, direction: Direction): Range | undefined => {
-  while (state.todo.length > 0 && state.todo.length + state.active < state.concurrency) {
+  while (state.todo.length > 0 && state.todo.length + state.active.size < state.concurrency) {
     const longest = state.todo.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
     if (longest.to - longest.from < 2 * shortestShare) break;
     const middle = Math.floor((longest.from + longest.to) / 2);
@@ -64,8 +65,8 @@ export const readRanges = async (state: RangeReading, input: RangeReadingInput):
   const { readRangePart } = live ? liveActivities(queues) : readActivities(queues);
   let failure: unknown;
   const mustStop = (): boolean => failure !== undefined || workflowInfo().continueAsNewSuggested || Date.now() >= until;
-  const mayStart = (): boolean => !mustStop() && !state.paused && state.active < state.concurrency;
-  const mustEnd = (): boolean => state.active === 0 && mustStop();
+  const mayStart = (): boolean => !mustStop() && !state.paused && state.active.size < state.concurrency;
+  const mustEnd = (): boolean => state.active.size === 0 && mustStop();
 
   const readNext = async (range: Range): Promise<void> => {
     try {
@@ -85,7 +86,7 @@ export const readRanges = async (state: RangeReading, input: RangeReadingInput):
       state.todo.push(range);
       failure = error;
     } finally {
-      state.active -= 1;
+      state.active.delete(range);
     }
   };
 
@@ -93,15 +94,19 @@ export const readRanges = async (state: RangeReading, input: RangeReadingInput):
     while (mayStart()) {
       const range = takeRange(state, input.direction);
       if (range === undefined) break;
-      state.active += 1;
+      state.active.add(range);
       void readNext(range);
     }
     if (mustEnd()) break;
-    if (state.active === 0 && state.todo.length === 0) break;
-    const [active, todo] = [state.active, state.todo.length];
+    if (state.active.size === 0 && state.todo.length === 0) break;
+    const [active, todo] = [state.active.size, state.todo.length];
     // `mustEnd`: updates of a paused backfill also make the history grow. A resume would then start nothing.
     await condition(
-      () => state.active !== active || state.todo.length !== todo || (mayStart() && state.todo.length > 0) || mustEnd(),
+      () =>
+        state.active.size !== active ||
+        state.todo.length !== todo ||
+        (mayStart() && state.todo.length > 0) ||
+        mustEnd(),
     );
   }
   if (failure !== undefined) throw failure;

@@ -148,7 +148,7 @@ test('the operations port is ours, free, or another program’s', async () => {
   const ours = await serveOperations({ ...on, registry: new Registry(), ready: () => true, token: undefined });
   expect(await check({ ...on, listen: '0.0.0.0' })).toMatchObject(said('ok', 'Health answers'));
   await ours.close();
-  const other = createTcpServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi'));
+  const other = createTcpServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{"alive":true}'));
   await once(other.listen(port, '127.0.0.1'), 'listening');
   expect(await check(on)).toMatchObject({ outcome: 'failed', message: `Another program has 127.0.0.1:${port}.` });
   other.close();

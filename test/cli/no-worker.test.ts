@@ -94,7 +94,7 @@ test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait
     { code: 2, stderr: expect.stringContaining('There is no scheduled backfill named “unknown”.') },
   ]);
 
-  expect(await facts('pause', 'nightly')).toMatchObject({ paused: true });
+  expect(await facts('pause', 'nightly')).toMatchObject({ paused: true, nextRuns: [] });
   expect(await facts('resume', 'nightly')).toMatchObject({ paused: false });
   await facts('run', 'nightly');
   const { stdout } = await schedule('list');

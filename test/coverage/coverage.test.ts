@@ -57,6 +57,8 @@ test('judges a day that has not ended by its part that has', () => {
 test('draws a bar a day, and names one call in the singular', () => {
   const one = buildCoverage({ ...input, warehouses: ['main'], verdicts: [verdict('main', 0, 'healed', 1, 1)] });
   expect(drawCoverage(one)).toMatch(/healed \(1 call\)/);
+  const untimed = { ...one, webhooks: { ...one.webhooks, lagP50: null, lagP95: null } };
+  expect(drawCoverage(untimed)).toContain('lag unknown: no delivered call has an end of processing');
   expect(drawCoverage(coverage, 78)).toMatchInlineSnapshot(`
       "Days (UTC) by the calls' own time; warehouses: main, second
 

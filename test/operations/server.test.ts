@@ -19,6 +19,8 @@ const open = await serveOperations({ ...common, token: undefined });
 const guarded = await serveOperations({ ...common, token: () => token });
 afterAll(() => Promise.all([open.close(), guarded.close()]));
 
+const alive = { alive: true, program: 'callsync' };
+
 test('tells without a token that the process lives, and whether it is ready', async () => {
   for (const { address } of [open, guarded]) {
     const ask = async (path: string) => {
@@ -27,7 +29,7 @@ test('tells without a token that the process lives, and whether it is ready', as
     };
     ready = true;
     // Nobody can hold its connections.
-    expect(await ask('healthz?probe')).toEqual([200, { alive: true }, 'close']);
+    expect(await ask('healthz?probe')).toEqual([200, alive, 'close']);
     expect(await ask('readyz')).toEqual([200, { ready: true }, 'close']);
     ready = false;
     expect(await ask('readyz')).toEqual([503, { ready: false }, 'close']);
@@ -92,7 +94,7 @@ test('serves HTTPS where it has a certificate, and refuses one that cannot be us
   const server = await serveOperations(options);
   expect(server.address).toMatch(/^https:/);
   const trusting = new Agent({ connect: { ca: cert } });
-  expect(await (await fetchBy(`${server.address}/healthz`, { dispatcher: trusting })).json()).toEqual({ alive: true });
+  expect(await (await fetchBy(`${server.address}/healthz`, { dispatcher: trusting })).json()).toEqual(alive);
   await trusting.close();
   await server.close();
 });

@@ -5,8 +5,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
+import { scheduleIds } from '../../src/temporal/schedules.ts';
 import { openCliFolder } from '../support/cli.ts';
-import { endProcess } from '../support/installation.ts';
+import { deleteSchedules, endProcess } from '../support/installation.ts';
 import { usePage } from './support/browser.ts';
 import { metricsOf, monitoring, namesOf, promtool, rules, seriesOf } from './support/prometheus.ts';
 import { awayDatabase, openSite } from './support/site.ts';
@@ -45,6 +46,17 @@ test('every metric of rules and panels is in a live scrape, under a name that Pr
   expect([...labels].filter((label) => /call|phone|caller|workflow_id|delivery/.test(label ?? ''))).toEqual([]);
   const checked = promtool(['check', 'metrics'], healthy);
   if (checked !== undefined) expect(checked, checked.said).toEqual({ code: 0, said: '' });
+});
+
+test('schedules that the server has lost are made again', async () => {
+  await deleteSchedules(site);
+  const sweep = site.client.schedule.getHandle(scheduleIds(site.prefix).sweep);
+  const isThere = () =>
+    sweep.describe().then(
+      () => true,
+      () => false,
+    );
+  await expect.poll(isThere, soon).toBe(true);
 });
 
 test('the status page shows the installation, and follows it', async () => {

@@ -175,7 +175,7 @@ test('a list that cannot be cut is read by one reader, however many are asked fo
   state.indivisible = true;
   const backfill = await startBackfill('whole', { from: 0, to: 100 * hour }, 8);
   await until('it reads', async () => state.parts === 1);
-  expect(await backfill.query(messages.progressQuery)).toMatchObject({ concurrency: 1 });
+  expect(await backfill.query(messages.progressQuery)).toMatchObject({ concurrency: 1, share: 0 });
   await backfill.terminate();
 });
 

@@ -119,7 +119,7 @@ const factsOf = (name: string, { info, memo, policies, state }: ScheduleDescript
   paused: state.paused,
   overlapPolicy: policies.overlap,
   catchupWindowSeconds: policies.catchupWindow / 1000,
-  nextRuns: info.nextActionTimes.slice(0, 5).map((time) => time.toISOString()),
+  nextRuns: (state.paused ? [] : info.nextActionTimes).slice(0, 5).map((time) => time.toISOString()),
   runs: info.numActionsTaken,
   running: info.runningActions.map(({ workflow }) => workflow.workflowId),
   skippedForOverlap: info.numActionsSkippedOverlap,

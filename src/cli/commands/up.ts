@@ -2,7 +2,7 @@ import { openOperations, openPage, openParts, openReceiver } from '../parts/open
 import { acceptSource } from '../parts/open-source.ts';
 import { openWorkers } from '../parts/open-workers.ts';
 import { psqlLine, withServices } from '../parts/services.ts';
-import { ensureConfiguredSchedules } from '../parts/temporal.ts';
+import { keepSchedules } from '../parts/temporal.ts';
 import { flag, leaf } from '../shell/define.ts';
 import { lines, print, untilStopped } from '../shell/output.ts';
 
@@ -23,7 +23,7 @@ export default leaf({
     const receiver = webhook.enabled ? await openReceiver(services, toReceive) : undefined;
     const page = openPage(services, parts, receiver);
     const address = await openOperations(services, { registry, ready: receiver?.ready ?? (() => true), page });
-    await ensureConfiguredSchedules(services, temporal, options.schedules === false ? 'sweep' : 'all');
+    await keepSchedules(services, temporal, options.schedules === false ? 'sweep' : 'all');
     const addresses = {
       webhook: receiver && `${receiver.address}${webhook.path}`,
       operations: address,

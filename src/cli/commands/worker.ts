@@ -4,7 +4,7 @@ import { openOperations, openPage, openParts } from '../parts/open-operations.ts
 import { acceptSource } from '../parts/open-source.ts';
 import { openWorkers } from '../parts/open-workers.ts';
 import { requireKeyFile, withServices } from '../parts/services.ts';
-import { ensureConfiguredSchedules } from '../parts/temporal.ts';
+import { keepSchedules } from '../parts/temporal.ts';
 import { choice, flag, leaf } from '../shell/define.ts';
 import { print, untilStopped } from '../shell/output.ts';
 
@@ -24,7 +24,7 @@ export default leaf({
     const parts = await openParts(services, options);
     const { registry, temporal } = parts;
     const workers = await openWorkers(services, parts, roles);
-    if (options.schedules) await ensureConfiguredSchedules(services, temporal);
+    if (options.schedules) await keepSchedules(services, temporal);
     else await triggerSweep(temporal.client, temporal.prefix);
     const page = openPage(services, parts);
     const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true, page });

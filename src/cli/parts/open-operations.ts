@@ -145,7 +145,7 @@ const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill[
   const { state, totals, startedAt } = progress;
   const share = shareOf(progress);
   const seconds = Math.max(0.001, (Date.now() - startedAt) / 1000);
-  const secondsLeft = state === 'running' && share > 0.01 ? (seconds / share) * (1 - share) : null;
+  const secondsLeft = state === 'running' && share > 0.01 && share < 1 ? (seconds / share) * (1 - share) : null;
   return { state, share, windows: totals.windows, calls: totals.calls, secondsLeft };
 };
 

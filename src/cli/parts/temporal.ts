@@ -1,16 +1,22 @@
 /** Opens Temporal, maintains its schedules, and checks that workers for a task queue exist. */
 import { join } from 'node:path';
-import type { Client, WorkflowClient, WorkflowHandle } from '@temporalio/client';
+import { type Client, ScheduleNotFoundError, type WorkflowClient, type WorkflowHandle } from '@temporalio/client';
 import type { Config } from '../../../schemas/config.ts';
 import { backfillId, type TaskQueues, taskQueuesOf } from '../../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import type { PageBackfill } from '../../health/page/state.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { repeatEvery } from '../../lib/timing.ts';
 import { keepServer } from '../../local/local-process.ts';
 import { isTemporalRunning, startTemporalDevServer } from '../../local/temporal/dev-server.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
 import { connectClient } from '../../temporal/connect.ts';
-import { type BackfillDefaults, ensureBackfillSchedules, ensureSchedules } from '../../temporal/schedules.ts';
+import {
+  type BackfillDefaults,
+  ensureBackfillSchedules,
+  ensureSchedules,
+  scheduleIds,
+} from '../../temporal/schedules.ts';
 import { startBackfill } from '../../temporal/workflow-client.ts';
 import type { CommonOptions } from '../shell/define.ts';
 import { type Services, withServices } from './services.ts';
@@ -94,6 +100,23 @@ export const ensureConfiguredSchedules = async (
     services.say(
       `The schedule ${name} is from callsync backfill schedule create, so callsync ignores the entry in the configuration.`,
     );
+};
+
+const lookMs = 30_000;
+
+/** The same, and again after the server has lost its database. */
+export const keepSchedules = async (...input: Parameters<typeof ensureConfiguredSchedules>): Promise<void> => {
+  const [services, { client, prefix }] = input;
+  await ensureConfiguredSchedules(...input);
+  const sweep = client.schedule.getHandle(scheduleIds(prefix).sweep);
+  const look = async (): Promise<void> => {
+    const error: unknown = await sweep.describe().then(
+      () => undefined,
+      (cause: unknown) => cause,
+    );
+    if (error instanceof ScheduleNotFoundError) await ensureConfiguredSchedules(...input).catch(() => undefined);
+  };
+  services.defer(repeatEvery(lookMs, look));
 };
 
 type ListedBackfill = Pick<PageBackfill, 'name' | 'status' | 'startedAt' | 'closedAt' | 'error'>;

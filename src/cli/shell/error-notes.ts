@@ -25,6 +25,7 @@ export const nextSteps: Readonly<Record<string, string>> = {
     'Run callsync doctor to find out why the store does not answer. Deliveries go to the spool meanwhile.',
   LEDGER_RESTORED:
     'Do nothing. callsync status shows the new epoch; docs/guides/backup-restore.md describes the restore.',
+  WAREHOUSE_RESTORED: 'Do nothing. callsync sends the lost calls again.',
   LIST_SHAPE:
     'Run callsync probe, and compare source.list.records and source.list.total_path with an answer of the service.',
   NOT_DURABLE:

@@ -33,6 +33,7 @@ const createView = <P>(title: string, describe: (progress: P) => Shown, last = 0
 
 const leftOf = ({ state, share }: BackfillProgress, seconds: number): string => {
   if (state !== 'running') return state;
+  if (share === 1) return 'all is read and being loaded';
   return share > 0.01 ? `${formatSpan((seconds / share) * (1 - share))} left` : 'time left unknown';
 };
 

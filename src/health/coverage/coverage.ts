@@ -215,6 +215,8 @@ const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
     ...lines,
     `Webhooks since ${since} UTC: ${formatShare(webhooks.lost, webhooks.expected)} lost ` +
       `(${formatCount(webhooks.lost)} of ${formatCalls(webhooks.expected)}), ` +
-      `lag p50 ${formatSpan(webhooks.lagP50)}, p95 ${formatSpan(webhooks.lagP95)}`,
+      (webhooks.lagP50 === null
+        ? 'lag unknown: no delivered call has an end of processing'
+        : `lag p50 ${formatSpan(webhooks.lagP50)}, p95 ${formatSpan(webhooks.lagP95)}`),
   ];
 };

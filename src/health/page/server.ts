@@ -36,7 +36,7 @@ export const serveOperations = async (options: {
     options.token === undefined || isSameText(authorization, `Bearer ${options.token()}`);
 
   const routes: Readonly<Record<string, (authorization?: string) => Answer | Promise<Answer>>> = {
-    '/healthz': () => ({ status: 200, type: json, body: '{"alive":true}' }),
+    '/healthz': () => ({ status: 200, type: json, body: '{"alive":true,"program":"callsync"}' }),
     '/readyz': () => {
       const ready = options.ready();
       return { status: ready ? 200 : 503, type: json, body: JSON.stringify({ ready }) };

@@ -80,7 +80,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
         const error = suspects.get(warehouse.name);
         if (error !== undefined) throw error;
         mark = await readLedgerMark(store, [batch.loadId]);
-        if (restored || mark.known === 0) throw planAgain();
+        if (restored !== undefined || mark.known === 0) throw planAgain(restored);
       }
       if (batch.epoch < mark.epoch) throw planAgain();
     },
@@ -146,8 +146,10 @@ export const checkBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Wareh
   };
 };
 
-const planAgain = (): CallsyncError =>
-  transient('LEDGER_RESTORED', 'The ledger or a warehouse was restored, so callsync plans the load again.');
+const planAgain = (restored?: 'ledger' | 'warehouse'): CallsyncError =>
+  restored === 'warehouse'
+    ? transient('WAREHOUSE_RESTORED', 'A warehouse lost tables or loads, so callsync plans the load again.')
+    : transient('LEDGER_RESTORED', 'The ledger was restored, so callsync plans the load again.');
 
 /** Asked only where a question costs next to nothing. */
 const lacksLatest = async (warehouse: Warehouse, loadId: string | undefined): Promise<boolean> =>
@@ -158,7 +160,7 @@ const lacksLatest = async (warehouse: Warehouse, loadId: string | undefined): Pr
 /**
  * The epoch comes first: the slow rest may be interrupted, and the next caller repeats it.
  * `away` = warehouses that did not answer.
- * `restored` = the ledger is new or was set back, or a warehouse was.
+ * `restored` = what is new or was set back.
  */
 const compareAll = async (deps: LedgerCheckDeps) => {
   const { store, warehouses } = deps;
@@ -182,9 +184,10 @@ const compareAll = async (deps: LedgerCheckDeps) => {
   // Runs before any load. By this row, marts ignore verdicts of an earlier ledger.
   if (isOther)
     for (const warehouse of compared.keys()) await warehouse.recordState(await readStateRow(store, warehouse.name));
-  const restored = isOther || [...compared.values()].some(({ lost }) => lost !== undefined);
+  const isLost = [...compared.values()].some(({ lost }) => lost !== undefined);
+  const restored = isOther ? ('ledger' as const) : isLost ? ('warehouse' as const) : undefined;
   // Before anything is loaded that was erased.
-  await replayErasures(store, [...compared.keys()], { all: restored });
+  await replayErasures(store, [...compared.keys()], { all: restored !== undefined });
   await fillWarehouses(deps, compared);
   if (isOther && healed !== 0) await healLedger(deps, issued, compared);
   await endHealing(store, issued);

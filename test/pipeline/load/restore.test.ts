@@ -266,7 +266,7 @@ test('under running workers: a warehouse that was dropped is created and filled 
   await query('DROP SCHEMA wh_main CASCADE');
   await worker.write(['a', 'v2']);
   // Temporal tries again what failed so.
-  await expect(worker.drain()).rejects.toMatchObject({ code: 'LEDGER_RESTORED', kind: 'transient' });
+  await expect(worker.drain()).rejects.toMatchObject({ code: 'WAREHOUSE_RESTORED', kind: 'transient' });
   await worker.drain();
   expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
 });

@@ -132,7 +132,8 @@ const openPresent = async (services: Services): Promise<TemporalService> => {
 
 const checkWorkers = async ({ client, prefix }: TemporalService): Promise<Finding> => {
   const unpolled = await unpolledQueues(client.workflow, prefix);
-  if (unpolled.length === 0) return ok(`Workers poll ${Object.values(taskQueuesOf(prefix)).join(', ')}.`);
+  if (unpolled.length === 0)
+    return ok(`In the last 5 minutes, workers polled ${Object.values(taskQueuesOf(prefix)).join(', ')}.`);
   return warning(`No worker polls ${unpolled.join(', ')}.`, 'Start callsync up or callsync worker.');
 };
 

@@ -253,7 +253,7 @@ const anyCertificate = new Agent({
 const answersHealth = async (operations: Config['operations'], signal: AbortSignal): Promise<boolean> => {
   try {
     const answer = await fetch(`${localAddress(operations)}/healthz`, { dispatcher: anyCertificate, signal });
-    return answer.ok && (await answer.text()).includes('"alive":true');
+    return answer.ok && (await answer.text()).includes('"program":"callsync"');
   } catch {
     return false;
   }
