@@ -160,7 +160,7 @@ const lacksLatest = async (warehouse: Warehouse, loadId: string | undefined): Pr
 /**
  * The epoch comes first: the slow rest may be interrupted, and the next caller repeats it.
  * `away` = warehouses that did not answer.
- * `restored` = what is new or was set back.
+ * `restored` = the side that is new or was set back.
  */
 const compareAll = async (deps: LedgerCheckDeps) => {
   const { store, warehouses } = deps;
