@@ -8,7 +8,7 @@ const hints: Readonly<Record<string, string>> = {
   BAD_INDENT: 'Indent the keys of one section by the same number of spaces.',
   MISSING_CHAR: 'Close the quote or bracket that is open.',
   DUPLICATE_KEY: 'Write each key once.',
-  BAD_ALIAS: 'Put a text that begins with * or & in single quotes.',
+  ANCHOR: 'Put a text that begins with * or & in single quotes.',
   TAG_RESOLVE_FAILED: 'Put a text that begins with ! in single quotes.',
 };
 
@@ -25,19 +25,11 @@ export const readYaml = (text: string, where: string): unknown => {
   const document = parseDocument(text);
   const [fault] = [...document.errors, ...document.warnings];
   if (fault !== undefined) throw refuse(fault.code, fault.linePos?.[0].line);
-  /** The line of each anchor that no alias has named so far: a secret may begin with the same sign. */
-  const unused = new Map<string, number>();
-  const anchors = new Set<string>();
+  // A secret may begin with the sign of an anchor or an alias, and be lost.
   visit(document, {
     Node: (_, node) => {
-      const line = text.slice(0, node.range?.[0]).split('\n').length;
-      if (!isAlias(node)) {
-        if (node.anchor) unused.set(node.anchor, line);
-      } else if (unused.delete(node.source)) anchors.add(node.source);
-      else if (!anchors.has(node.source)) throw refuse('BAD_ALIAS', line);
+      if (isAlias(node) || node.anchor) throw refuse('ANCHOR', text.slice(0, node.range?.[0]).split('\n').length);
     },
   });
-  const [line] = unused.values();
-  if (line !== undefined) throw refuse('BAD_ALIAS', line);
   return document.toJS();
 };

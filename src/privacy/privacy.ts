@@ -40,14 +40,19 @@ const mayOverflow = /[eE]\+?\d{3}|\d{309}/;
 /** Stands for bytes that the configuration says to drop. */
 const dropped = Buffer.from('"dropped on arrival, for no privacy rule could read it"');
 
+/** Countries of telephone numbers without a country code. @throws CallsyncError CONFIG_INVALID */
+export const countriesOf = ({ countries }: Pick<PrivacyConfig, 'countries'>) => {
+  const known = countries.filter((country) => isSupportedCountry(country));
+  if (known.length === countries.length) return known;
+  throw terminal('CONFIG_INVALID', 'privacy.countries names a country that has no telephone numbers.');
+};
+
 /**
  * @returns undefined where there are no rules: nothing is then looked at, and nothing changes.
  * @throws CallsyncError CONFIG_INVALID, SEAL_KEY
  */
 export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
-  const countries = config.countries.filter((country) => isSupportedCountry(country));
-  if (countries.length < config.countries.length)
-    throw terminal('CONFIG_INVALID', 'privacy.countries names a country that has no telephone numbers.');
+  const countries = countriesOf(config);
   const disabled = new Set<string>(config.disabled_detectors);
   const rules = [...config.rules, ...profileRules[config.profile]];
   const former = (keys.former ?? []).map((bytes, index) => ({ id: config.former_keys[index]?.id ?? '', bytes }));

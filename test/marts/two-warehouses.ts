@@ -120,6 +120,7 @@ const present = (warehouse: Warehouse, place: Place, quote: (name: string) => st
     ).map(comparable);
   return {
     warehouse,
+    place,
     /** A query in which `{marts}` and `{tables}` stand for schema or dataset. */
     ask,
     /** The marts as `applyMarts` makes them. */

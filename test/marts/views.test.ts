@@ -1,6 +1,7 @@
 /** The marts as views in both warehouses: equal to each other, and to what the documents say. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openColumns } from '../../schemas/tables.ts';
+import { checkTimeZone } from '../../src/cli/parts/activity-deps.ts';
 import { buildCoverage } from '../../src/health/coverage/coverage.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts, openMartColumns } from '../../src/marts/render-views.ts';
@@ -129,6 +130,16 @@ test('views are replaced only where their definition has changed, also when they
     expect([columns.includes('flag'), columns.includes('price')]).toEqual([false, true]);
     expect((await one.readMart('call_talk')).length).toBe(here.documents.length);
   }
+});
+
+test.each(['Europe/Paris', 'America/St_Johns', 'Etc/GMT+2'])('warehouses know the days of %s', async (zone) => {
+  for (const { warehouse, place } of [here.postgres, here.bigquery])
+    await expect(checkTimeZone(warehouse, place, zone)).resolves.toBeUndefined();
+});
+
+test('a time zone that a warehouse knows otherwise is refused', async () => {
+  const { warehouse, place } = here.postgres;
+  await expect(checkTimeZone(warehouse, place, 'CET')).rejects.toMatchObject({ code: 'CONFIG_TIME_ZONE' });
 });
 
 test('without settings a figure that needs them is null and says so, and no other is', async () => {

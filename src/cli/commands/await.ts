@@ -16,7 +16,7 @@ import { startLoadWarehouse, startReconcile } from '../../temporal/workflow-clie
 import { configuredWarehouse, openWarehouse, openWarehouses, processedFieldOf } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
 import { askList, openSource } from '../parts/open-source.ts';
-import { duration } from '../parts/range.ts';
+import { duration, startOfDay } from '../parts/range.ts';
 import { type Services, withStore } from '../parts/services.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { flag, type Given, instant, leaf, option, parsed } from '../shell/define.ts';
@@ -31,15 +31,6 @@ type Moment = string | number;
 const parseMoment = (text: string): Moment => {
   const micros = instant(text);
   return /^\d{4}-\d{2}-\d{2}$/.test(text) ? text : micros;
-};
-
-/** The first instant of a date in a time zone, in milliseconds. */
-const startOfDay = (date: string, timeZone: string): number => {
-  const clock = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
-  const aheadAt = (ms: number): number => Date.parse(`${clock.format(ms).replace(' ', 'T')}Z`) - ms;
-  const midnight = Date.parse(`${date}T00:00:00Z`);
-  // The offset may change between midnight UTC and midnight of the zone.
-  return midnight - aheadAt(midnight - aheadAt(midnight));
 };
 
 /**

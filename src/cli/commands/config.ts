@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises';
 import type { ReceiverConfig } from '../../../schemas/config.ts';
 import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import { terminal } from '../../lib/errors.ts';
+import { countriesOf } from '../../privacy/privacy.ts';
 import { flag, group, leaf } from '../shell/define.ts';
 import { readShipped } from '../shell/output.ts';
 
 /** @throws terminal CONFIG_CREDENTIALS that names every key that is missing. */
-const checkCredentials = ({ source, webhook }: ReceiverConfig): void => {
+const checkCredentials = ({ source, webhook }: Pick<ReceiverConfig, 'source' | 'webhook'>): void => {
   const missing: string[] = [];
   if (source !== undefined && source.token === undefined && source.token_file === undefined) {
     if (source.client_id === undefined) missing.push('source.client_id');
@@ -69,14 +70,18 @@ export default group({
     check: leaf({
       does: 'check the configuration file and the environment',
       options: {
-        receiver: flag('--receiver', 'check the file of a receiver (callsync serve), which has no section source'),
+        receiver: flag('--receiver', 'check a receiver alone (callsync serve), which needs no section source'),
       },
       examples: ['callsync config check', 'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json'],
       run: async (options) => {
         const load = options.receiver === true ? loadReceiverConfig : loadConfig;
         const { config, path } = await load({ path: options.config });
-        checkCredentials(config);
-        await checkFiles(config);
+        const { webhook, store, privacy, operations } = config;
+        // A receiver uses these sections alone; the files of the others may be on other hosts.
+        const used = options.receiver === true ? { webhook, store, privacy, operations } : config;
+        checkCredentials(used);
+        countriesOf(config.privacy);
+        await checkFiles(used);
         return [{ valid: true, path }, `${path ?? 'The environment'} is valid.`];
       },
     }),

@@ -18,9 +18,11 @@ import { beginWalk, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { createQuotaMemory } from '../../store/meta.ts';
 import { createDriftWatch } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
+import type { Place } from '../../warehouse/kind.ts';
 import { kindOf, kinds } from '../../warehouse/kinds.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { readVersion } from '../shell/output.ts';
+import { startOfDay } from './range.ts';
 import { openPrivacy, type Services } from './services.ts';
 
 const hourMs = 3_600_000;
@@ -169,14 +171,34 @@ export const openWarehouse = (services: Services, store: Store, name?: string): 
   return warehouse;
 };
 
+/** A warehouse may know another zone under the name of ours. @throws terminal CONFIG_TIME_ZONE */
+export const checkTimeZone = async (warehouse: Pick<Warehouse, 'name' | 'query'>, place: Place, zone: string) => {
+  const { day_start, seconds_between } = place.fragments;
+  for (const day of ['2026-01-15', '2026-07-15']) {
+    const date = `DATE '${day}'`;
+    const [row] = await warehouse.query(
+      `SELECT ${seconds_between(day_start(date, 'UTC'), day_start(date, zone))} AS seconds`,
+    );
+    if (startOfDay(day, 'UTC') + Number(row?.seconds) * 1000 === startOfDay(day, zone)) continue;
+    throw terminal(
+      'CONFIG_TIME_ZONE',
+      `Days of ${zone} begin at another time in warehouse ${warehouse.name} than here.`,
+      {
+        hint: 'Set analytics.time_zone to another name of the zone, or update the time zones of Node or the server.',
+      },
+    );
+  }
+};
+
 /** Creates the marts of a warehouse, or replaces those that have changed. Loads never wait for them, nor fail with them. */
 export const openMarts = async (
   { config, say }: Pick<Services, 'config' | 'say'>,
-  warehouse: Pick<Warehouse, 'name' | 'ensureViews'>,
+  warehouse: Pick<Warehouse, 'name' | 'ensureViews' | 'query'>,
 ): Promise<void> => {
   const { settings, place } = settingsOf(config, warehouse.name);
   if (!settings.marts) return;
   try {
+    await checkTimeZone(warehouse, place, config.analytics.time_zone);
     await warehouse.ensureViews(place.marts, renderViews(place, martSettings(config.analytics)));
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;

@@ -9,12 +9,13 @@ import { isObject } from '../../lib/parse-json.ts';
 import { meantBy, type PersonRequest, type PurgeScope, requestKinds } from '../../persons/request.ts';
 import { type ErasureReceipt, findCalls } from '../../pipeline/persons/erase.ts';
 import { sql } from '../../postgres/database.ts';
+import { countriesOf } from '../../privacy/privacy.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { choice, type Given, option, required } from '../shell/define.ts';
 import { lines, say } from '../shell/output.ts';
-import { countriesOf, openPrivacy, openStoreService, type Services, withServices } from './services.ts';
+import { openPrivacy, openStoreService, type Services, withServices } from './services.ts';
 
 type PersonOptions = Given<typeof personOptions>;
 

@@ -30,3 +30,12 @@ export const toOption = parsed('--to <instant>', 'end of the range, exclusive (U
 /** → milliseconds. */
 export const duration = (text: string): number =>
   orRefuse(text === '0' ? 0 : parseDuration(text), 'Use a duration such as 30s, 5m or 2h.');
+
+/** The first instant of a date in a time zone, in milliseconds. */
+export const startOfDay = (date: string, timeZone: string): number => {
+  const clock = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
+  const aheadAt = (ms: number): number => Date.parse(`${clock.format(ms).replace(' ', 'T')}Z`) - ms;
+  const midnight = Date.parse(`${date}T00:00:00Z`);
+  // The offset may change between midnight UTC and midnight of the zone.
+  return midnight - aheadAt(midnight - aheadAt(midnight));
+};

@@ -3,7 +3,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { isSupportedCountry } from 'libphonenumber-js/max';
 import pino, { type Logger } from 'pino';
 import type { Config, ReceiverConfig } from '../../../schemas/config.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
@@ -16,7 +15,7 @@ import { keepServer } from '../../local/local-process.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
 import { openSubjects } from '../../persons/subjects.ts';
 import { type ConnectionUrl, readUrl } from '../../postgres/database.ts';
-import { createPrivacy, type Privacy, type PrivacyKeys } from '../../privacy/privacy.ts';
+import { countriesOf, createPrivacy, type Privacy, type PrivacyKeys } from '../../privacy/privacy.ts';
 import { redactsSpeech, versionOfRules } from '../../privacy/rules.ts';
 import { openCleaner } from '../../privacy/threads.ts';
 import { openErasureLog } from '../../store/erasure-log.ts';
@@ -267,10 +266,6 @@ export const leavesSpeechOf = (privacy: Config['privacy']): ((rules: string | nu
   const redacting = redactsSpeech(privacy) ? versionOfRules(privacy) : undefined;
   return (rules) => rules === null || rules !== redacting;
 };
-
-/** Countries of telephone numbers without a country code. */
-export const countriesOf = ({ countries }: Config['privacy']) =>
-  countries.filter((country) => isSupportedCountry(country));
 
 /** The key of tombstones and the log of erasures. @throws CallsyncError CONFIG_SECRET, TOMBSTONE_KEY */
 export const openErasures = (config: KeySettings): Erasures => {

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { Agent, fetch } from 'undici';
 import { unitFields } from '../../../../schemas/config/analytics.ts';
+import type { WarehouseConfig } from '../../../../schemas/config/warehouses.ts';
 import type { Config } from '../../../../schemas/config.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
 import { judge } from '../../../health/conditions.ts';
@@ -16,14 +17,16 @@ import { withinTime } from '../../../lib/timing.ts';
 import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
 import { sql } from '../../../postgres/database.ts';
 import { listDialled, normalizeNumber } from '../../../privacy/phone-number.ts';
+import { countriesOf } from '../../../privacy/privacy.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
 import { readDocuments } from '../../../store/ledger/ledger.ts';
 import { countUnderOthers, listNewestCalls } from '../../../store/ledger/read-ledger.ts';
 import type { Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
+import { checkTimeZone, createWarehouse } from '../../parts/activity-deps.ts';
 import { readNow } from '../../parts/open-health.ts';
 import { claimSource } from '../../parts/open-source.ts';
-import { configuredStore, countriesOf, openRules, type Services } from '../../parts/services.ts';
+import { configuredStore, openRules, type Services } from '../../parts/services.ts';
 import { exitOf, exits, worstOf } from '../../shell/output.ts';
 
 export interface Finding {
@@ -125,13 +128,17 @@ const checkHealth = async (store: Store, config: Config): Promise<Finding | Find
   );
 };
 
-const warehouseChecks = ({ warehouses }: Config, opening: Promise<Store>): Checks => {
+const warehouseChecks = ({ warehouses, analytics }: Config, opening: Promise<Store>): Checks => {
   const storeUrl = async () => (await needStore(opening)).url;
+  const check = async (name: string, config: WarehouseConfig): Promise<Finding> => {
+    const found = ok(await kindOf(config).checkAccess({ name, config, storeUrl }));
+    const warehouse = createWarehouse(name, config, await needStore(opening));
+    const place = kindOf(config).place(config);
+    await checkTimeZone(warehouse, place, analytics.time_zone).finally(() => warehouse.close());
+    return found;
+  };
   return Object.fromEntries(
-    Object.entries(warehouses).map(([name, config]) => [
-      `warehouse ${name}`,
-      async () => ok(await kindOf(config).checkAccess({ name, config, storeUrl })),
-    ]),
+    Object.entries(warehouses).map(([name, config]) => [`warehouse ${name}`, () => check(name, config)]),
   );
 };
 
