@@ -4,30 +4,9 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { openCliFolder, withoutService } from '../support/cli.ts';
-import { startInstalledPostgres } from '../support/installed-postgres.ts';
+import { debian, startDebian } from '../support/installed-postgres.ts';
 import { useOpened } from '../support/opened.ts';
 import { createDatabase, runOnServer as run, type TestDatabase } from '../support/postgres.ts';
-
-const debian = '/usr/lib/postgresql/15/bin';
-
-/** A server of somebody's own: callsync owns a database, and makes roles. */
-const startDebian = async (): Promise<TestDatabase> => {
-  const server = await startInstalledPostgres(debian);
-  const address = (user: string, name: string) => `postgres://${user}@${new URL(server.url).host}/${name}`;
-  await run(server.url, 'CREATE ROLE admin SUPERUSER LOGIN');
-  const admin = (sql: string) => run(address('admin', 'postgres'), sql);
-  await admin("ALTER ROLE callsync RENAME TO first; CREATE ROLE callsync LOGIN CREATEROLE PASSWORD 'owner'");
-  await admin('CREATE DATABASE callsync OWNER callsync');
-  const rules = ['host all admin 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256'];
-  const { rows } = await admin('SHOW hba_file');
-  await admin(`COPY (SELECT unnest(ARRAY['${rules.join("', '")}'])) TO '${rows[0].hba_file}'`);
-  await admin('SELECT pg_reload_conf()');
-  return {
-    url: address('callsync:owner', 'callsync'),
-    adminUrl: address('admin', 'callsync'),
-    drop: server.dispose,
-  };
-};
 
 const notReading = /not a read-only query/;
 const onlyReads = /cannot execute .* in a read-only transaction/;

@@ -9,7 +9,7 @@ import pg from 'pg';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { resolvePostgresAccount } from '../../src/local/postgres/embedded-postgres.ts';
 import { endProcess } from './installation.ts';
-import { makeServerFolder } from './postgres.ts';
+import { makeServerFolder, runOnServer, type TestDatabase } from './postgres.ts';
 import { until } from './until.ts';
 
 const run = promisify(execFile);
@@ -113,4 +113,26 @@ export const answers = async (url: string): Promise<boolean> => {
     () => false,
   );
   return await isThere.finally(() => client.end().catch(() => undefined));
+};
+
+/** PostgreSQL 15 of Debian. */
+export const debian = '/usr/lib/postgresql/15/bin';
+
+/** A server of somebody's own: callsync owns a database, and makes roles. */
+export const startDebian = async (): Promise<TestDatabase> => {
+  const server = await startInstalledPostgres(debian);
+  const address = (user: string, name: string) => `postgres://${user}@${new URL(server.url).host}/${name}`;
+  await runOnServer(server.url, 'CREATE ROLE admin SUPERUSER LOGIN');
+  const admin = (sql: string) => runOnServer(address('admin', 'postgres'), sql);
+  await admin("ALTER ROLE callsync RENAME TO first; CREATE ROLE callsync LOGIN CREATEROLE PASSWORD 'owner'");
+  await admin('CREATE DATABASE callsync OWNER callsync');
+  const rules = ['host all admin 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256'];
+  const { rows } = await admin('SHOW hba_file');
+  await admin(`COPY (SELECT unnest(ARRAY['${rules.join("', '")}'])) TO '${rows[0].hba_file}'`);
+  await admin('SELECT pg_reload_conf()');
+  return {
+    url: address('callsync:owner', 'callsync'),
+    adminUrl: address('admin', 'callsync'),
+    drop: server.dispose,
+  };
 };

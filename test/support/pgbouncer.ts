@@ -1,5 +1,5 @@
 /** A real PgBouncer before a database; `undefined` where none is installed. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,35 +15,57 @@ export const pgbouncer = '/usr/sbin/pgbouncer';
 export const isBouncerInstalled = existsSync(pgbouncer);
 if (!isBouncerInstalled) console.warn('Skipped: PgBouncer is not installed (apt-get install pgbouncer).');
 
+/** A PgBouncer before the server of this URL, whose other users it knows by theirs. */
+export const startBouncer = async (
+  serverUrl: string,
+  mode: 'session' | 'transaction',
+  others: readonly string[] = [],
+) => {
+  const folder = await mkdtemp('/tmp/callsync-pgbouncer-');
+  const account = await resolvePostgresAccount();
+  const port = await findFreePort();
+  const url = new URL(serverUrl);
+  const [users, file] = [join(folder, 'users'), join(folder, 'pgbouncer.ini')];
+  const lines = [serverUrl, ...others].map((one) => {
+    const { username, password } = new URL(one);
+    return `"${decodeURIComponent(username)}" "${decodeURIComponent(password)}"\n`;
+  });
+  await writeFile(users, lines.join(''), { mode: 0o600 });
+  await writeFile(
+    file,
+    `[databases]\n* = host=${url.hostname} port=${url.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\n` +
+      `unix_socket_dir =\nauth_type = plain\nauth_file = ${users}\npool_mode = ${mode}\ndefault_pool_size = 60\n`,
+  );
+  if (account !== undefined) for (const path of [folder, users, file]) await chown(path, account.uid, account.gid);
+  const child = spawn(pgbouncer, [file], {
+    ...account,
+    cwd: '/',
+    stdio: 'ignore',
+  });
+  url.port = String(port);
+  await until('PgBouncer answers', () => answers(url.href));
+  return {
+    url: url.href,
+    close: async () => {
+      await endProcess(child, 'SIGINT');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
+
 export const createBouncedDatabase = async () => {
   const database = await createDatabase();
-  const folder = await mkdtemp('/tmp/callsync-pgbouncer-');
-  const running: ChildProcess[] = [];
+  const running: Awaited<ReturnType<typeof startBouncer>>[] = [];
   return {
     /** The same database behind a PgBouncer of its own. */
     open: async (mode: 'session' | 'transaction') => {
-      const account = await resolvePostgresAccount();
-      const port = await findFreePort();
-      const url = new URL(database.url);
-      const users = join(folder, `users-${mode}`);
-      const file = join(folder, `${mode}.ini`);
-      const [name, password] = [url.username, url.password].map(decodeURIComponent);
-      await writeFile(users, `"${name}" "${password}"\n`, { mode: 0o600 });
-      await writeFile(
-        file,
-        `[databases]\n* = host=${url.hostname} port=${url.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\n` +
-          `unix_socket_dir =\nauth_type = plain\nauth_file = ${users}\npool_mode = ${mode}\ndefault_pool_size = 60\n`,
-      );
-      if (account !== undefined) for (const path of [folder, users, file]) await chown(path, account.uid, account.gid);
-      running.push(spawn(pgbouncer, [file], { ...account, cwd: '/', stdio: 'ignore' }));
-      url.port = String(port);
-      await until('PgBouncer answers', () => answers(url.href));
-      return url.href;
+      const bouncer = await startBouncer(database.url, mode);
+      running.push(bouncer);
+      return bouncer.url;
     },
     close: async () => {
-      for (const one of running) await endProcess(one, 'SIGINT');
+      for (const one of running) await one.close();
       await database.drop();
-      await rm(folder, { recursive: true, force: true });
     },
   };
 };

@@ -27,12 +27,13 @@ type PostgresWarehouseOptions = Parameters<typeof createPostgresWarehouse>[0];
 
 export type Pipeline = Awaited<ReturnType<typeof openPipeline>>;
 
-/** @param prepare what happens to the empty database before the store is opened. */
+/** @param prepare what happens to the empty database before the store is opened. @param create in place of one on the shared server. */
 export const openPipeline = async (
   config: Partial<PostgresWarehouseOptions['config']> = {},
   prepare?: (database: TestDatabase) => Promise<void>,
+  create = createDatabase,
 ) => {
-  const database = await createDatabase();
+  const database = await create();
   await prepare?.(database);
   const erasures = createErasures();
   const store = await openStore({ url: database.url, max: 8, erasures: erasures.open });

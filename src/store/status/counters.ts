@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../../postgres/database.ts';
 /** All counters by name. */
 export const readCounters = async (db: Queryable): Promise<ReadonlyMap<string, number>> => {
   const rows = await db.query<{ name: string; value: number }>`
-      SELECT name, sum(value)::bigint AS value FROM counters GROUP BY name`;
+      SELECT name, sum(value)::bigint AS value FROM counters GROUP BY name ORDER BY name`;
   return new Map(rows.map(({ name, value }) => [name, value]));
 };
 

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, transient } from '../../lib/errors.ts';
-import { type Database, lockName, runAll, type Transaction } from '../../postgres/database.ts';
+import { type Database, lockName, type Queryable, runAll, type Transaction } from '../../postgres/database.ts';
 import { isLocked } from '../../postgres/errors.ts';
 import { type FoundRelations, listChanges } from './ddl.ts';
 import type { Layout } from './layout.ts';
@@ -62,7 +62,11 @@ export const migrate = async (schema: Schema): Promise<void> => {
     changeSchema(
       schema,
       { what, forMs: mustBe?.forMs ?? 0, hint: '; callsync tries again before the next load.' },
-      runAll(changes.map(({ sql }) => sql)),
+      // Another process may have made them while this one waited for the lock. PostgreSQL itself would not notice a new schema then.
+      async (tx) => {
+        const found = await readRelations({ ...schema, db: tx });
+        await runAll(changes.filter((change) => !change.isDone(found)).map(({ sql }) => sql))(tx);
+      },
     ).catch((cause: unknown) => {
       if (mustBe !== undefined || !(cause instanceof CallsyncError && cause.code === 'DATABASE_LOCKED')) throw cause;
     });
@@ -73,7 +77,7 @@ export const migrate = async (schema: Schema): Promise<void> => {
 };
 
 /** Takes no lock that a load or query waits for. */
-const readRelations = async ({ db, layout }: Schema): Promise<FoundRelations> => {
+const readRelations = async ({ db, layout }: Pick<Schema, 'layout'> & { db: Queryable }): Promise<FoundRelations> => {
   const rows = await db.query<{ relation: string; comment: string | null; columns: Record<string, string | null> }>`
       SELECT coalesce(c.relname, '') AS relation, obj_description(c.oid, 'pg_class') AS comment,
             coalesce(json_object_agg(a.attname, col_description(c.oid, a.attnum)) FILTER (WHERE a.attname IS NOT NULL), '{}') AS columns
