@@ -1,7 +1,7 @@
 /**
- * Draws 300 sets of settings of servers, databases, roles, poolers and processes, on PostgreSQL 15 and on 18: a load, queries, a
- * comparison, exports and an erasure give the same bytes as without them. About 20 minutes each. CALLSYNC_SEEDS, such as `17,40`,
- * chooses others.
+ * Draws 300 sets of settings of servers, databases, roles, poolers and processes on PostgreSQL 15 and 18, and compares all bytes. The
+ * bytes are those of a load, queries, a comparison, exports and an erasure. About 20 minutes. CALLSYNC_SEEDS, such as `17,40`, chooses
+ * seeds.
  */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ownRoleUrl } from '../../src/postgres/own-role.ts';

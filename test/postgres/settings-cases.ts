@@ -167,6 +167,8 @@ export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) =
     const name = `settings_${count}`;
     const ours = drawn.settings.filter((one) => known.has(one.name));
     const statements = statementsOf(ours, name);
+    // Settings make plans so dear that the compilation of each query would take seconds.
+    const withoutJit = `ALTER DATABASE ${name} SET jit = off`;
     const isServer = ours.some(({ place }) => place === 'server');
     const pooled = drawn.pooled && pooledUrl !== undefined;
     const environment = { TZ: process.env.TZ, PGOPTIONS: process.env.PGOPTIONS };
@@ -174,7 +176,11 @@ export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) =
       .filter(({ place }) => place === 'process')
       .map((one) => `-c ${one.name}=${one.value.replaceAll(' ', '\\ ')}`);
     try {
-      await run([`CREATE DATABASE ${name} OWNER ${owner} TEMPLATE template0 ${drawn.created}`, ...statements]);
+      await run([
+        `CREATE DATABASE ${name} OWNER ${owner} TEMPLATE template0 ${drawn.created}`,
+        withoutJit,
+        ...statements,
+      ]);
       if (isServer) await reload();
       process.env.TZ = drawn.zone;
       if (options.length > 0 && !pooled) process.env.PGOPTIONS = options.join(' ');
@@ -197,7 +203,7 @@ export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) =
     }
   };
 
-  /** What callsync read and wrote under these settings, part by part; times and ids of this run left out. */
+  /** All parts that callsync read and wrote under these settings. */
   const observeUnder = (drawn: Drawn): ReturnType<typeof observe> =>
     under(drawn, (database) => observe(database, source)).catch((error) => ({ error: tellError(error) }));
   const expected = await observeUnder({ settings: [], zone: 'UTC', created: '', pooled: false });
