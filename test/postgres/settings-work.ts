@@ -138,6 +138,7 @@ export const observe = async (
       now: () => new Date(),
       windows: { initial: dayMicros, min: 1_000_000, max: 30 * dayMicros, targetCalls: 1_000 },
       reconcile: {
+        enabled: true,
         age: 0,
         span: 60 * dayMicros,
         level: 'fields',

@@ -51,33 +51,30 @@ export const changeSchema = async <T>(
  * start. @throws CallsyncError DATABASE_…; DATABASE_LOCKED when a table or column cannot be added
  */
 export const migrate = async (schema: Schema): Promise<void> => {
-  const pending = async (): Promise<Change[]> => {
-    const found = await readRelations(schema);
+  const pending = async (db: Queryable = schema.db): Promise<Change[]> => {
+    const found = await readRelations(db, schema.layout);
     return listChanges(schema.layout).filter((change) => !change.isDone(found));
   };
   /**
-   * One change, or a whole new schema, which nobody can have locked. If several processes start at once, one of them creates it.
+   * One change, or a whole new schema, which nobody can have locked. Asks again under the lock: another process may have made it, and
+   * PostgreSQL itself would not notice a new schema then.
    */
-  const apply = (changes: readonly Change[], what: string, mustBe: { readonly forMs: number } | undefined) =>
+  const apply = (isMeant: (change: Change) => boolean, what: string, mustBe: { readonly forMs: number } | undefined) =>
     changeSchema(
       schema,
       { what, forMs: mustBe?.forMs ?? 0, hint: '; callsync tries again before the next load.' },
-      // Another process may have made them while this one waited for the lock. PostgreSQL itself would not notice a new schema then.
-      async (tx) => {
-        const found = await readRelations({ ...schema, db: tx });
-        await runAll(changes.filter((change) => !change.isDone(found)).map(({ sql }) => sql))(tx);
-      },
+      async (tx) => runAll((await pending(tx)).filter(isMeant).map(({ sql }) => sql))(tx),
     ).catch((cause: unknown) => {
       if (mustBe !== undefined || !(cause instanceof CallsyncError && cause.code === 'DATABASE_LOCKED')) throw cause;
     });
   const changes = await pending();
-  if (changes.some(({ name }) => name === 'table calls')) await apply(changes, 'the tables', undefined);
-  for (const change of (await pending()).sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent)))
-    await apply([change], change.name, change.isUrgent ? { forMs: 3_000 } : undefined);
+  if (changes.some(({ name }) => name === 'table calls')) await apply(() => true, 'the tables', undefined);
+  for (const { name, isUrgent } of (await pending()).sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent)))
+    await apply((change) => change.name === name, name, isUrgent ? { forMs: 3_000 } : undefined);
 };
 
 /** Takes no lock that a load or query waits for. */
-const readRelations = async ({ db, layout }: Pick<Schema, 'layout'> & { db: Queryable }): Promise<FoundRelations> => {
+const readRelations = async (db: Queryable, layout: Layout): Promise<FoundRelations> => {
   const rows = await db.query<{ relation: string; comment: string | null; columns: Record<string, string | null> }>`
       SELECT coalesce(c.relname, '') AS relation, obj_description(c.oid, 'pg_class') AS comment,
             coalesce(json_object_agg(a.attname, col_description(c.oid, a.attnum)) FILTER (WHERE a.attname IS NOT NULL), '{}') AS columns
