@@ -102,6 +102,22 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
   });
 
+  test('config check takes the file of a receiver, which has no credentials of the service', async () => {
+    const source = { base_url: 'https://api.example.com', client_secret_file: '/nowhere/secret' };
+    await folder.configure({ source, webhook: { allow_unsigned: true } });
+    expect(await folder.run(['config', 'check', '--receiver'])).toMatchObject({ code: 0, stderr: '' });
+    expectFailure(await folder.run(['config', 'check']), 2, /CONFIG_CREDENTIALS: .*source\.client_id/);
+  });
+
+  test('config check refuses a country that has no telephone numbers', async () => {
+    await folder.configure({
+      source: { base_url: 'https://api.example.com', token: 'x' },
+      privacy: { countries: ['FR', 'XX'] },
+      webhook: { enabled: false },
+    });
+    expectFailure(await folder.run(['config', 'check']), 2, /CONFIG_INVALID: privacy\.countries/);
+  });
+
   test('config check refuses a file whose credentials are missing', async () => {
     await folder.configure({ source: { base_url: simulator.url, auth_url: simulator.authUrl } });
     const result = await folder.run(['config', 'check']);
