@@ -13,6 +13,16 @@ export const backoffMs = (attempt: number, rules: BackoffRules, retryAfterMs?: n
   return retryAfterMs === undefined ? random() * bound : retryAfterMs + random() * Math.min(bound, rules.baseMs);
 };
 
+/**
+ * Distance of requests in milliseconds after an overload: by `wider` more than the one before, from `first` to `most`.
+ * It shrinks by a millisecond in each `shrinkMs`: a gateway that allows fewer requests than configured refuses about one in
+ * ten, and as many random failures do not slow callsync down. @param evenMs distance that uses the limit without bursts.
+ */
+export const spacingOf = (evenMs: number) => ({
+  ...{ first: Math.max(100, evenMs), most: Math.max(2_000, 8 * evenMs) },
+  ...{ wider: 1.6, shrinkMs: 30 },
+});
+
 /** Resolves after `ms`; rejects with the signal's reason as soon as it is aborted. */
 export const wait = async (ms: number, signal?: AbortSignal): Promise<void> => {
   await sleep(Math.max(0, Math.ceil(ms)), undefined, signal && { signal }).catch((error: unknown) => {

@@ -1,5 +1,6 @@
 /** The request limit that all workers and processes share: one row, one row lock a request, the server's clock. */
 
+import { spacingOf } from '../lib/timing.ts';
 import { type Queryable, type Sql, sql, toMicros } from '../postgres/database.ts';
 
 interface SharedSlotRules {
@@ -11,14 +12,10 @@ interface SharedSlotRules {
   readonly liveIdleMs: number;
   /** Length of the rolling window with its margin, in milliseconds. */
   readonly spanMs: number;
-  /** Distances of slots after an overload, in milliseconds, and their factors. */
-  readonly spacing: Readonly<Record<'first' | 'wider' | 'most' | 'closer' | 'least', number>>;
 }
 
 const clock = toMicros('clock_timestamp()');
 const statementClock = toMicros('statement_timestamp()');
-const spaced = sql`CASE WHEN spacing_ms > 0 THEN greatest(coalesce(slots[cardinality(slots)], 0), coalesce(live_slots[cardinality(live_slots)], 0))
-                        + (spacing_ms * 1000)::bigint ELSE 0 END`;
 const granted = sql`CASE WHEN last_is_live THEN live_slots[cardinality(live_slots)] ELSE slots[cardinality(slots)] END`;
 
 /**
@@ -28,7 +25,11 @@ const granted = sql`CASE WHEN last_is_live THEN live_slots[cardinality(live_slot
  */
 export const createSharedSlots = (db: Queryable, rules: SharedSlotRules) => {
   const spanMicros = Math.round(rules.spanMs * 1000);
-  const { name, spacing } = rules;
+  const { name } = rules;
+  const spacing = spacingOf(rules.spanMs / rules.requests);
+  const distance = sql`greatest(0, spacing_ms - (${statementClock} - widened_at) / 1000.0 / ${spacing.shrinkMs}::float8)`;
+  const spaced = sql`CASE WHEN ${distance} > 0 THEN greatest(coalesce(slots[cardinality(slots)], 0), coalesce(live_slots[cardinality(live_slots)], 0))
+                          + (1000 * ${distance})::bigint ELSE 0 END`;
   const ensure = () => db.query`INSERT INTO request_limits (name) VALUES (${name}) ON CONFLICT (name) DO NOTHING`;
   /** Time of the next slot of a window, even if it is past. */
   const freeAt = (slots: Sql, size: number): Sql =>
@@ -42,32 +43,27 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules) => {
     // Nothing here may ask the clock twice: both windows must see the same choice.
     const useLive = sql`(${rules.live}::int > 0 AND (${isLive}::boolean OR ${statementClock} > live_at + ${rules.liveIdleMs * 1000}::bigint)
                     AND ${freeAt(...live)} < ${freeAt(...all)})`;
-    return db.row<{ wait_micros: number; slot: number; spacing_ms: number } | undefined>`
+    return db.row<{ wait_micros: number; slot: number } | undefined>`
       UPDATE request_limits
          SET slots = CASE WHEN ${useLive} THEN slots ELSE ${append(...all)} END,
              live_slots = CASE WHEN ${useLive} THEN ${append(...live)} ELSE live_slots END,
              last_is_live = ${useLive}, live_at = CASE WHEN ${isLive}::boolean THEN ${statementClock} ELSE live_at END
-       WHERE name = ${name} RETURNING ${granted} - ${clock} AS wait_micros, ${granted} AS slot, spacing_ms`;
+       WHERE name = ${name} RETURNING ${granted} - ${clock} AS wait_micros, ${granted} AS slot`;
   };
 
   return {
     /** The slot: milliseconds from now until it, and its time on the server's clock in milliseconds. */
     grant: async (isLive: boolean) => {
       const row = (await grantSlot(isLive)) ?? (await ensure().then(() => grantSlot(isLive)));
-      const { wait_micros = 0, slot = 0, spacing_ms = 0 } = row ?? {};
-      return { waitMs: Math.max(0, wait_micros / 1000), at: slot / 1000, isSpaced: spacing_ms > 0 };
+      return { waitMs: Math.max(0, (row?.wait_micros ?? 0) / 1000), at: (row?.slot ?? 0) / 1000 };
     },
     block: async (ms: number, after = Number.MAX_SAFE_INTEGER / 1000) => {
       await ensure();
       const isFirst = sql`widened_at <= ${Math.round(after * 1000)}::bigint`;
       await db.query`UPDATE request_limits SET blocked_until = greatest(blocked_until, ${clock} + ${Math.round(ms * 1000)}::bigint),
-             spacing_ms = CASE WHEN ${isFirst} THEN least(${spacing.most}::float8, greatest(${spacing.first}::float8, spacing_ms * ${spacing.wider}::float8))
+             spacing_ms = CASE WHEN ${isFirst} THEN least(${spacing.most}::float8, greatest(${spacing.first}::float8, ${distance} * ${spacing.wider}::float8))
                                ELSE spacing_ms END,
              widened_at = CASE WHEN ${isFirst} THEN ${clock} ELSE widened_at END WHERE name = ${name}`;
-    },
-    relax: async () => {
-      await db.query`UPDATE request_limits SET spacing_ms = CASE WHEN spacing_ms < ${spacing.least}::float8 THEN 0
-                            ELSE spacing_ms * ${spacing.closer}::float8 END WHERE name = ${name}`;
     },
     /** Whether a block that came after the grant covers the slot at `at`. */
     isBlocked: (at: number) =>

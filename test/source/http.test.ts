@@ -246,6 +246,17 @@ test.each(linkStyles)('links to another scheme or host below base_url are follow
   }
 });
 
+test('links whose path begins with another host lead to no other host', async () => {
+  const { source, other, paths } = await startLinked(
+    { style: 'link' },
+    (url) => `https://a.example//${url.slice(7)}/?page=2`,
+  );
+  const { list: client } = openSource({ ...source.config, base_url: source.config.base_url.replace('/api', '') });
+  await readAll({ list: client } as typeof source);
+  expect(paths().at(-1)).toBe(`//${other.url.slice(7)}/?page=2`);
+  expect(other.requests).toEqual([]);
+});
+
 test.each(linkStyles)('links to another place are refused for good, without the token: %j', async (pagination) => {
   const { source, other } = await startLinked(pagination, (url) => `${url}/apix/calls?page=2`);
   expect(await refusalOf(readAll(source))).toMatchObject({ code: 'LINK_REFUSED', kind: 'terminal' });
@@ -289,9 +300,8 @@ test.each<[number, unknown, Record<string, string>]>([
     let left = 3;
     const { source } = await start((...of) => (left-- > 0 ? always(...answer) : always(200, list))(...of));
     const limiter = {
-      acquire: async () => ({ at: 0, isSpaced: false }),
+      acquire: async () => 0,
       penalize: async (ms: number) => void waits.push(ms),
-      relax: async () => undefined,
     };
     const { list: client } = createSource(source.config, { limiter });
     const ask = () => readAll({ list: client } as typeof source);

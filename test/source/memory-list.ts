@@ -29,11 +29,7 @@ export const openMemoryList = (section: Partial<SourceConfigInput>, answer: (url
       close: async () => undefined,
     },
     tokens: { get: async () => ({ value: 't' }), invalidate: () => undefined } as never,
-    limiter: {
-      acquire: async () => ({ at: 0, isSpaced: false }),
-      penalize: async () => undefined,
-      relax: async () => undefined,
-    },
+    limiter: { acquire: async () => 0, penalize: async () => undefined },
     clock: createServiceClock(60_000),
   });
   return createListClient(api, config.list);

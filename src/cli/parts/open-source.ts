@@ -3,7 +3,7 @@ import type { Config } from '../../../schemas/config.ts';
 import { terminal } from '../../lib/errors.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { createRequestLimiter, liveIdleMs, requestLimitMarginMs, spacingOf } from '../../source/http/limiter.ts';
+import { createRequestLimiter, liveIdleMs, requestLimitMarginMs } from '../../source/http/limiter.ts';
 import { createSource, requestLimitRules, type Source } from '../../source/source.ts';
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import { createSharedSlots } from '../../store/request-limit.ts';
@@ -30,13 +30,7 @@ export const limitSpanMs = (rules: ReturnType<typeof requestLimitRules>): number
   rules.perMs + requestLimitMarginMs(rules);
 
 const slotsOf = (store: Store, rules: ReturnType<typeof requestLimitRules>) =>
-  createSharedSlots(store, {
-    ...rules,
-    name: 'source',
-    liveIdleMs,
-    spanMs: limitSpanMs(rules),
-    spacing: spacingOf(rules),
-  });
+  createSharedSlots(store, { ...rules, name: 'source', liveIdleMs, spanMs: limitSpanMs(rules) });
 
 /** Identifies a service. Another service has other calls, perhaps under the same ids. */
 const identityOf = ({ source }: Config): Readonly<Record<string, string>> => ({

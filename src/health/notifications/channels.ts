@@ -1,6 +1,6 @@
 /** Where messages go: a signed webhook (Standard Webhooks), or Slack. */
 import { Webhook } from 'standardwebhooks';
-import { type Dispatcher, fetch } from 'undici';
+import { fetch } from 'undici';
 import type { ChannelConfig, NotificationsConfig } from '../../../schemas/config/notifications.ts';
 import { transient } from '../../lib/errors.ts';
 import { openAgent } from '../../lib/proxy.ts';
@@ -26,13 +26,11 @@ const timeoutMs = 10_000;
 const words = { firing: 'Wrong', resolved: 'Right again' } as const;
 
 /** By name. Each secret is read again for each message. @throws CallsyncError CONFIG_SECRET */
-export const openChannels = ({ channels }: NotificationsConfig): ReadonlyMap<string, Channel> => {
-  const agent = openAgent();
-  return new Map(channels.map((config) => [config.name, openChannel(config, agent)]));
-};
+export const openChannels = ({ channels }: NotificationsConfig): ReadonlyMap<string, Channel> =>
+  new Map(channels.map((config) => [config.name, openChannel(config)]));
 
-const openChannel = (config: ChannelConfig, agent: Dispatcher): Channel => {
-  const send = senders[config.type](config as never, agent);
+const openChannel = (config: ChannelConfig): Channel => {
+  const send = senders[config.type](config as never);
   return {
     send: (message) =>
       send(message).catch((cause: unknown) => {
@@ -44,7 +42,7 @@ const openChannel = (config: ChannelConfig, agent: Dispatcher): Channel => {
   };
 };
 
-const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: 'webhook' }>, agent: Dispatcher) => {
+const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: 'webhook' }>) => {
   const secret = openSecret({ key: `notifications.channels.${name}.secret`, file: secret_file });
   return async ({ id, condition, subject, state, summary, at }: Message): Promise<void> => {
     const time = new Date(at);
@@ -54,7 +52,7 @@ const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: '
       data: { condition, subject, state, summary },
     });
     const sentAt = new Date();
-    await post(agent, url, body, {
+    await post(url, body, {
       'webhook-id': id,
       'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
       'webhook-signature': new Webhook(secret.read()).sign(id, sentAt, body),
@@ -62,12 +60,8 @@ const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: '
   };
 };
 
-const post = async (
-  dispatcher: Dispatcher,
-  url: string,
-  body: string,
-  headers: Readonly<Record<string, string>> = {},
-) => {
+const post = async (url: string, body: string, headers: Readonly<Record<string, string>> = {}): Promise<void> => {
+  const dispatcher = openAgent();
   const answer = await fetch(url, {
     method: 'POST',
     dispatcher,
@@ -77,13 +71,14 @@ const post = async (
     body,
   });
   await answer.body?.cancel();
+  await dispatcher.close();
   if (!answer.ok) throw new Error(`answered ${answer.status}`);
 };
 
-const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' }>, agent: Dispatcher) => {
+const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' }>) => {
   const secret = openSecret({ key: `notifications.channels.${name}.url`, file: url_file });
   return async ({ state, summary }: Message): Promise<void> => {
-    await post(agent, secret.read(), JSON.stringify({ text: `*${words[state]}*: ${escapeSlack(summary)}` }));
+    await post(secret.read(), JSON.stringify({ text: `*${words[state]}*: ${escapeSlack(summary)}` }));
   };
 };
 
@@ -93,6 +88,7 @@ const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('
 type Send = (message: Message) => Promise<void>;
 
 /** How each type of channel sends; its settings are a variant in `schemas/config/notifications.ts`. */
-const senders: {
-  readonly [T in ChannelConfig['type']]: (config: Extract<ChannelConfig, { type: T }>, agent: Dispatcher) => Send;
-} = { webhook: sendSigned, slack: sendToSlack };
+const senders: { readonly [T in ChannelConfig['type']]: (config: Extract<ChannelConfig, { type: T }>) => Send } = {
+  webhook: sendSigned,
+  slack: sendToSlack,
+};

@@ -8,7 +8,7 @@ import { CallsyncError } from '../../lib/errors.ts';
 import { type Interval, subtract } from '../../lib/intervals.ts';
 import { serviceNow } from '../../source/http/http.ts';
 import { asLive } from '../../source/http/limiter.ts';
-import { axisOf, isCuttable, splitWindow, type Window } from '../../source/list/list-query.ts';
+import { axisOf, isCuttable, splitWindow } from '../../source/list/list-query.ts';
 import * as stored from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 
@@ -146,16 +146,6 @@ export const resolveRange = async (
 
 const mostCounts = 100;
 
-const countParts = async (list: ReadDeps['source']['list'], parts: readonly Window[], signal: AbortSignal) => {
-  let sum = 0;
-  for (const window of parts) {
-    const total = await list.readTotal({ window, signal });
-    if (total === undefined) return null;
-    sum += total;
-  }
-  return sum;
-};
-
 /**
  * One or two requests; up to `mostCounts` more where the list refuses ranges that long. @throws CallsyncError of the
  * source.
@@ -181,9 +171,13 @@ export const countRange = async (
   const range = { from: asked.from, to: Math.max(asked.from, Math.min(asked.to, present - sync.settle)) };
   const length = range.to - range.from;
   const parts = splitWindow({ axis, ...range }, Math.ceil(length / max), 1);
-  const expected =
-    (await list.readTotal({ window: { axis, ...range }, signal })) ??
-    (parts.length > 1 && parts.length <= mostCounts ? await countParts(list, parts, signal) : null);
+  const whole = await list.readTotal({ window: { axis, ...range }, signal });
+  const isTooLong = whole === undefined && parts.length <= mostCounts;
+  const totals = isTooLong ? await Promise.all(parts.map((window) => list.readTotal({ window, signal }))) : [whole];
+  const expected = totals.reduce<number | null>(
+    (sum, total) => (total === undefined || sum === null ? null : sum + total),
+    0,
+  );
   if (!isCuttable(axisOf(list.list, axis))) return { expected, windowLength: length, indivisible: true, range };
   const even = expected === null || expected === 0 ? initial : (length * targetCalls) / expected;
   return { range, expected, windowLength: Math.round(Math.min(max, Math.max(min, even))) };

@@ -5,7 +5,7 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { backoffMs, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { createRefusals, failureOf, type Http, type HttpResponse, refusePlainHttp, type ServiceClock } from './http.ts';
-import type { RequestLimiter, Slot } from './limiter.ts';
+import type { RequestLimiter } from './limiter.ts';
 import type { TokenSource } from './tokens.ts';
 
 /** Counts since the start, for progress and for tests. */
@@ -50,8 +50,8 @@ const retriesOf: Readonly<Record<string, number>> = {
 };
 /** The service, or a gateway before it, has too many requests: all workers slow down. */
 const overloads = new Set(['SERVICE_BROKEN', 'SERVICE_OVERLOADED', 'SERVICE_QUOTA', 'SERVICE_RATE_LIMIT']);
-/** Bounds of the wait for a quota, which doubles with each refusal. */
-const quotaWait = { baseMs: 2_000, maxMs: 5 * 60_000 };
+/** Longest wait for a quota; the wait doubles with each refusal. */
+const longestQuotaMs = 5 * 60_000;
 
 interface ApiParts {
   readonly config: SourceConfig;
@@ -82,12 +82,12 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     return refusals.isProven();
   };
 
-  const slowDown = async ({ code, retryAfterMs }: CallsyncError, slot: Slot): Promise<void> => {
-    if (code === 'SERVICE_RATE_LIMIT') counts.rateLimited++;
-    const shortest = (limits.per_s * 1000) / 10;
-    const quotaMs = Math.min(quotaWait.maxMs, quotaWait.baseMs * 2 ** quotaRefusals);
-    if (code === 'SERVICE_QUOTA') quotaRefusals++;
-    await limiter.penalize(retryAfterMs ?? (code === 'SERVICE_QUOTA' ? quotaMs : shortest), slot);
+  const slowDown = async (failure: unknown, slot: number): Promise<void> => {
+    if (!(failure instanceof CallsyncError) || !overloads.has(failure.code)) return;
+    if (failure.code === 'SERVICE_RATE_LIMIT') counts.rateLimited++;
+    const quotaMs =
+      failure.code === 'SERVICE_QUOTA' ? Math.min(longestQuotaMs, 1_000 * 2 ** ++quotaRefusals) : undefined;
+    await limiter.penalize(failure.retryAfterMs ?? quotaMs ?? (limits.per_s * 1000) / 10, slot);
   };
 
   const sendOnce = createSender({ config, http, tokens, limiter, base, counts, isProven, slowDown });
@@ -96,11 +96,10 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     const good = response.status >= 200 && response.status <= 299;
     if (!good && !options.accept?.includes(response.status)) {
       const failure = failureOf(response);
-      if (overloads.has(failure.code)) await slowDown(failure, slot);
+      await slowDown(failure, slot);
       await isProven();
       throw refusals.judge(failure, url.href);
     }
-    await limiter.relax(slot);
     quotaRefusals = 0;
     if (good) refusals.answered(url.href);
     /** The service's time at which the request was sent. */
@@ -130,13 +129,13 @@ type Sending = Pick<ApiParts, 'config' | 'http' | 'tokens' | 'limiter'> & {
   readonly base: URL;
   readonly counts: ReturnType<typeof startCounts>;
   readonly isProven: () => Promise<boolean>;
-  readonly slowDown: (failure: CallsyncError, slot: Slot) => Promise<void>;
+  readonly slowDown: (failure: unknown, slot: number) => Promise<void>;
 };
 
 /** One request, repeated with a fresh token where the service rejects the one that it has. */
 const createSender =
   ({ config, http, tokens, limiter, base, counts, isProven, slowDown }: Sending) =>
-  async (asked: URL, signal: AbortSignal | undefined): Promise<{ response: HttpResponse; slot: Slot }> => {
+  async (asked: URL, signal: AbortSignal | undefined): Promise<{ response: HttpResponse; slot: number }> => {
     const url = reachable(asked, base);
     for (let rejections = 0; ; rejections++) {
       // Asked for again behind the wait, in which it may expire. Nobody waits for a slot that no token can use.
@@ -147,10 +146,8 @@ const createSender =
       const token = await tokens.get(signal);
       counts.requests++;
       const sent = http.send({ url, headers: headersOf(config, token.value), signal });
-      const response = await sent.catch(async (error: unknown) => {
-        if (error instanceof CallsyncError && overloads.has(error.code)) await slowDown(error, slot);
-        throw error;
-      });
+      await sent.catch((error: unknown) => slowDown(error, slot));
+      const response = await sent;
       const digit = String(response.status).slice(0, 1);
       counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
       counts.wireBytes += response.wireBytes;
@@ -209,8 +206,10 @@ const addressOf = (
  */
 const reachable = (url: URL, base: URL): URL => {
   if (url.origin === base.origin) return url;
-  if (`${url.pathname}/`.startsWith(`${trimSlashes(base.pathname)}/`))
-    return new URL(`${url.pathname}${url.search}`, base);
+  const { pathname, search } = url;
+  // Assigned, because a path that begins with two slashes would be read as another host.
+  if (`${pathname}/`.startsWith(`${trimSlashes(base.pathname)}/`))
+    return Object.assign(new URL(base), { pathname, search });
   throw terminal(
     'LINK_REFUSED',
     `The list points to another address (${url.origin}, not below the path of source.base_url); the token was not sent there.`,

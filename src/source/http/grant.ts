@@ -86,7 +86,6 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
   }
   const reason = errorCode(parseObject(answer.body)?.error);
   const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;
-  const isPlain = endpoint.protocol === 'http:' && answer.status === 403;
   if (answer.status >= 200 && answer.status <= 299)
     return transient('TOKEN_MALFORMED', `The token endpoint ${endpoint.host} answered without an access_token.`, {
       hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
@@ -103,6 +102,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
       `There is no token endpoint at ${endpoint.host} for that realm (${said}).`,
       { hint: 'Correct source.auth_url and source.realm, or source.token_url, then run callsync doctor.' },
     );
+  const isPlain = endpoint.protocol === 'http:' && answer.status === 403;
   const step = isPlain ? httpsStep : (nextSteps.get(reason ?? '') ?? credentialsStep);
   const isAboutForm = answer.status === 415 || (answer.status === 400 && !nextSteps.has(reason ?? ''));
   if (isAboutForm)
@@ -119,14 +119,8 @@ const httpsStep = 'Use https in source.auth_url or source.token_url; the identit
 
 /** By the OAuth error codes (RFC 6749 §5.2) that say the request was understood. */
 const nextSteps = new Map([
-  [
-    'invalid_client',
-    `${credentialsStep} Ask whether the client is enabled, and whether it takes its secret in the request (client_secret_post).`,
-  ],
-  [
-    'unauthorized_client',
-    `${credentialsStep} Ask whether the client may use the client-credentials grant (in Keycloak: service accounts).`,
-  ],
+  ['invalid_client', `${credentialsStep} Ask whether the client is enabled, and takes client_secret_post.`],
+  ['unauthorized_client', `${credentialsStep} Ask whether it may use client credentials (Keycloak: service accounts).`],
   ['invalid_scope', 'Correct source.scope, or empty it.'],
   ['unsupported_grant_type', 'Correct source.token_url; this endpoint has no client-credentials grant.'],
   ['access_denied', 'Ask the account manager whether this client and this IP address may request tokens.'],

@@ -113,15 +113,10 @@ const timedOut = (url: URL, what: string, cause: unknown): CallsyncError =>
 export const untrusted = (url: URL, code: string, cause: unknown): CallsyncError =>
   terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
     cause,
-    hint: certificateSteps[code] ?? 'Check the address; for a private certificate authority, set NODE_EXTRA_CA_CERTS.',
+    hint: /EXPIRED|NOT_YET|ALTNAME/.test(code)
+      ? 'Check the address and the clock of this machine, and let that server get another certificate.'
+      : 'Check the address; for a private certificate authority, set NODE_EXTRA_CA_CERTS.',
   });
-
-const certificateSteps: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'Let the operator of that server renew its certificate, and check the clock of this machine.',
-  CERT_NOT_YET_VALID: 'Check the clock of this machine, and the certificate of that server.',
-  ERR_TLS_CERT_ALTNAME_INVALID:
-    'Use a host name that the certificate names, or let the server get another certificate.',
-};
 
 const codeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
@@ -253,17 +248,14 @@ const claimed = 'windows-1252';
 
 /** A body of another charset in UTF-8, as JSON is read. @throws terminal RESPONSE_ENCODING */
 const inUtf8 = (body: Buffer, contentType = ''): Buffer => {
-  const label = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1];
-  if (label === undefined || /^utf-?8$/i.test(label)) return body;
+  const label = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1] ?? 'utf-8';
   try {
     const decoder = new TextDecoder(label);
-    if (decoder.encoding === claimed && isUtf8(body)) return body;
-    return Buffer.from(decoder.decode(body));
-  } catch (cause) {
-    throw terminal('RESPONSE_ENCODING', `The service answered in the charset “${label.slice(0, 20)}”, unknown here.`, {
-      cause,
-      hint: 'Configure the service to answer in UTF-8.',
-    });
+    const isRead = decoder.encoding === 'utf-8' || (decoder.encoding === claimed && isUtf8(body));
+    return isRead ? body : Buffer.from(decoder.decode(body));
+  } catch {
+    const hint = 'Configure the service to answer in UTF-8.';
+    throw terminal('RESPONSE_ENCODING', `The service answered in the charset “${label.slice(0, 20)}”.`, { hint });
   }
 };
 
@@ -285,20 +277,16 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   const detail = describeError(response);
   const said = detail === undefined ? '' : `: ${detail}`;
   const retryAfterMs = retryAfterOf(response);
+  const hint =
+    'callsync slows down by itself. If the error persists, lower source.limits.requests, or ask the operator.';
   if (status === 429)
-    return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, {
-      retryAfterMs,
-      hint: 'If another program uses the same credentials or address, lower source.limits.requests.',
-    });
+    return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, { retryAfterMs, hint });
+  if (status === 503)
+    return transient('SERVICE_OVERLOADED', `${where} answers 503: it is overloaded or away.`, { retryAfterMs, hint });
   if (status === 402 || (status === 403 && (retryAfterMs !== undefined || aboutQuota.test(detail ?? ''))))
     return transient('SERVICE_QUOTA', `${where} answers ${status}: the quota is used up${said}.`, {
       retryAfterMs,
       hint: 'callsync asks again at growing intervals, up to 5 minutes, and continues by itself. For more, ask the account manager for a higher quota.',
-    });
-  if (status === 503)
-    return transient('SERVICE_OVERLOADED', `${where} answers 503: it is overloaded or limits requests.`, {
-      retryAfterMs,
-      hint: 'callsync slows down by itself. If the error persists, lower source.limits.requests, or ask the operator of the service.',
     });
   if (temporary.has(status) || status > 530)
     return transient('SERVICE_UNAVAILABLE', `${where} answers ${status}.`, { retryAfterMs });

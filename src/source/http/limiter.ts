@@ -1,6 +1,6 @@
 /** Limits requests in a rolling window, such as 40 in any 10 seconds. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { wait } from '../../lib/timing.ts';
+import { spacingOf, wait } from '../../lib/timing.ts';
 
 /** Live work (sync, re-reads of single calls) has a share of the limit that nothing else may use. */
 const liveWork = new AsyncLocalStorage<true>();
@@ -32,43 +32,26 @@ type SlotSource = ReturnType<typeof createLocalSlots>;
 export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules) => {
   const tolerance = requestLimitMarginMs(rules) / 4;
   return {
-    /** Resolves when one request may be sent. */
-    acquire: async (signal?: AbortSignal): Promise<Slot> => {
+    /** Resolves when one request may be sent, with the time of its slot on the clock of the slots. */
+    acquire: async (signal?: AbortSignal): Promise<number> => {
       for (;;) {
         const asked = performance.now();
-        const { waitMs, ...slot } = await slots.grant(liveWork.getStore() === true);
-        const { at } = slot;
+        const { waitMs, at } = await slots.grant(liveWork.getStore() === true);
         if (waitMs > 0) await wait(waitMs, signal);
         else signal?.throwIfAborted();
         if (waitMs > 0 && (await slots.isBlocked(at))) continue;
         const late = performance.now() - (asked + waitMs);
         // Not awaited, to save time. The worst result of a failure is a 429.
         if (late > tolerance) slots.defer(at, late).catch(() => undefined);
-        return slot;
+        return at;
       }
     },
     /**
-     * The service said that the request in the slot was too many: no request for `ms` from now. Later ones are spaced
-     * wider. Requests that were sent before the last widening say nothing of it.
+     * The service said that the request in the slot at `at` was too many: no request for `ms` from now. Later ones are
+     * spaced wider. Requests that were sent before the last widening say nothing of it.
      */
-    penalize: (ms: number, slot?: Slot) => slots.block(ms, slot?.at),
-    /** The service took the request in the slot: later ones are spaced a little closer. */
-    relax: async ({ isSpaced }: Slot) => {
-      if (isSpaced) await slots.relax();
-    },
+    penalize: (ms: number, at?: number) => slots.block(ms, at),
   };
-};
-
-/** `at` = time on the clock of the source of slots. `isSpaced` = slots are spaced after an overload. */
-export type Slot = { readonly at: number; readonly isSpaced: boolean };
-
-/**
- * Distance of slots in milliseconds, after an overload and after a good answer. A gateway that allows fewer requests
- * than configured refuses about one in ten. As many random failures do not slow callsync down.
- */
-export const spacingOf = ({ requests, perMs }: Pick<RequestLimitRules, 'requests' | 'perMs'>) => {
-  const even = perMs / requests;
-  return { first: even, wider: 1.6, most: Math.max(2_000, 8 * even), closer: 0.95, least: even / 4 };
 };
 
 /**
@@ -79,15 +62,16 @@ export const createLocalSlots = (rules: RequestLimitRules, now: () => number = (
   const span = rules.perMs + requestLimitMarginMs(rules);
   const shared = { size: rules.requests - rules.live, granted: [] as number[] };
   const live = { size: rules.live, granted: [] as number[] };
-  const spacing = spacingOf(rules);
+  const spacing = spacingOf(span / rules.requests);
   let blockedUntil = 0;
   let liveAt = Number.NEGATIVE_INFINITY;
-  let distance = 0;
-  let widenedAt = Number.NEGATIVE_INFINITY;
+  let widened = { to: 0, at: 0 };
+  const distance = (): number => Math.max(0, widened.to - (now() - widened.at) / spacing.shrinkMs);
   const next = ({ size, granted }: typeof live): number => {
     if (size === 0) return Number.POSITIVE_INFINITY;
     const free = granted.length >= size ? (granted.at(-size) as number) + span : 0;
-    const spaced = distance > 0 ? Math.max(shared.granted.at(-1) ?? 0, live.granted.at(-1) ?? 0) + distance : 0;
+    const last = Math.max(shared.granted.at(-1) ?? 0, live.granted.at(-1) ?? 0);
+    const spaced = distance() > 0 ? last + distance() : 0;
     return Math.max(now(), blockedUntil, free, granted.at(-1) ?? 0, spaced);
   };
   return {
@@ -99,17 +83,13 @@ export const createLocalSlots = (rules: RequestLimitRules, now: () => number = (
       const chosen = mayUseLive && next(live) < next(shared) ? live : shared;
       const at = next(chosen);
       if (chosen.granted.push(at) > chosen.size) chosen.granted.shift();
-      return { waitMs: at - present, at, isSpaced: distance > 0 };
+      return { waitMs: at - present, at };
     },
     /** No slot for `ms` from now. Later slots are spaced wider, unless they were since the slot at `after`. */
     block: async (ms: number, after = now()) => {
       blockedUntil = Math.max(blockedUntil, now() + ms);
-      if (after < widenedAt) return;
-      distance = Math.min(spacing.most, Math.max(spacing.first, distance * spacing.wider));
-      widenedAt = now();
-    },
-    relax: async () => {
-      distance *= distance < spacing.least ? 0 : spacing.closer;
+      if (after < widened.at) return;
+      widened = { to: Math.min(spacing.most, Math.max(spacing.first, distance() * spacing.wider)), at: now() };
     },
     /** Whether a block that came after the grant covers the slot at `at`, in whichever process it was announced. */
     isBlocked: async (at: number) => at < blockedUntil,

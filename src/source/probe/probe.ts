@@ -167,14 +167,11 @@ const nothingToSee = (look: Look): CallsyncError =>
 export const renderProbe = (report: ProbeReport): string => {
   const { findings, preset, requests, maxRequests, complete } = report;
   const width = Math.max(...findings.map(({ key }) => key.length));
+  const verb = complete ? 'fits' : 'was found to fit so far';
   return [
     ...findings.map((one) => `${one.key.padEnd(width)}  ${one.found}  (${one.confidence}: ${one.evidence})`),
     '',
-    preset === undefined
-      ? complete
-        ? 'No preset fits.'
-        : 'No preset was found to fit so far.'
-      : `The preset ${preset.preset} fits: ${preset.description}.`,
+    preset === undefined ? `No preset ${verb}.` : `The preset ${preset.preset} fits: ${preset.description}.`,
     `${requests} of at most ${maxRequests} requests were made${complete ? '' : '; not every question was answered'}.`,
     '',
     stringify({ source: sectionOf(report) }).trimEnd(),

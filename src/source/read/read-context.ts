@@ -58,7 +58,7 @@ export const createTally = () => ({
   /** Rows that named a call which the same pass had named before. */
   repeated: 0,
   /** Calls of which one answer had two records with other content. */
-  conflicting: 0,
+  conflicting: new Set<string>(),
   /** Fields that came null or empty without being known to be carried, with how often. */
   uncarried: new Map<string, number>(),
 });

@@ -155,8 +155,7 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
   const onPage = new Set(query.overlap !== undefined && index > 0 ? [state.lastKey ?? ''] : []);
   let isFirst = true;
   for (const part of page.parts(context.partBytes)) {
-    const [outside, conflicts] = [new Set<string>(), new Set<string>()];
-    const taken: Taken = { rules, receivedAt, onPage, observations: new Map(), rejected: [], outside, conflicts };
+    const taken: Taken = { rules, receivedAt, onPage, observations: new Map(), rejected: [], outside: new Set() };
     for (const raw of part) {
       const key = takeRecord(context, query, state, taken, raw);
       const overlaps = isFirst && query.overlap !== undefined && index > 0;
@@ -166,9 +165,8 @@ export const takePage = async (context: ReadContext, query: ListQuery, page: Pag
       state.lastKey = key;
     }
     if (quiet) continue;
-    const { rejected } = taken;
+    const { rejected, outside } = taken;
     const observations = [...taken.observations.values()];
-    context.tally.conflicting += conflicts.size;
     if (rejected.length > 0) await handlers.onRejected?.(rejected);
     if (observations.length === 0) continue;
     const summary = query.summary === true;
@@ -186,8 +184,6 @@ interface Taken {
   readonly observations: Map<string, Observation>;
   readonly rejected: RejectedRecord[];
   readonly outside: Set<string>;
-  /** Calls that came twice, with other content. */
-  readonly conflicts: Set<string>;
 }
 
 /** Takes in one record; returns its key. */
@@ -195,7 +191,7 @@ const takeRecord = (
   { client, tally }: ReadContext,
   query: ListQuery,
   state: PassState,
-  { rules, receivedAt, onPage, observations, rejected, outside, conflicts }: Taken,
+  { rules, receivedAt, onPage, observations, rejected, outside }: Taken,
   { value, encoded, bytes }: RawRecord,
 ): string => {
   const observed = observeRecord(value, { ...rules, encoded, bytes });
@@ -211,7 +207,7 @@ const takeRecord = (
   const other = observations.get(callId);
   if (other !== undefined) {
     const [order, otherOrder] = [orderOf(client.list, observation), orderOf(client.list, other)];
-    if (order !== otherOrder) conflicts.add(callId);
+    if (order !== otherOrder) tally.conflicting.add(callId);
     if (order <= otherOrder) return callId;
     outside.delete(callId);
   }

@@ -122,7 +122,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
     problems,
     /** Rows by which the list named and counted a call once more. */
     repeated: tally.repeated,
-    conflicting: tally.conflicting,
+    conflicting: tally.conflicting.size,
     uncarried: Object.fromEntries(tally.uncarried),
   };
 };
