@@ -15,8 +15,9 @@ export const backoffMs = (attempt: number, rules: BackoffRules, retryAfterMs?: n
 
 /**
  * Distance of requests in milliseconds after an overload: by `wider` more than the one before, from `first` to `most`.
- * It shrinks by a millisecond in each `shrinkMs`: a gateway that allows fewer requests than configured refuses about one in
- * ten, and as many random failures do not slow callsync down. @param evenMs distance that uses the limit without bursts.
+ * The distance shrinks by a millisecond in each `shrinkMs`. A gateway that allows fewer requests than configured then
+ * refuses about one in ten. As many random failures do not slow callsync down.
+ * @param evenMs distance that uses the limit without bursts.
  */
 export const spacingOf = (evenMs: number) => ({
   ...{ first: Math.max(100, evenMs), most: Math.max(2_000, 8 * evenMs) },
