@@ -9,53 +9,55 @@ type VconUnits = { readonly utterance_start: Unit; readonly utterance_duration: 
 
 /**
  * Every utterance as a text of its party, and the whole record as analyses: `transcript` and `tags` as sent,
- * `call_record` with all other fields. Undefined for a call without a time, because every utterance needs one.
+ * `call_record` with all other fields. A call without a time has no texts, because each of them needs one. The
+ * attachment of tags is what readers search.
  */
 export const toVcon = (input: Parameters<typeof flattenCall>[0], units: VconUnits) => {
   const { callId } = input;
   const { callTimestamp, rows } = flattenCall(input);
-  if (callTimestamp === null) return undefined;
-  const utterances = rows.utterances.filter(({ content }) => content !== null);
+  const at = callTimestamp ?? 0;
+  const utterances = callTimestamp === null ? [] : rows.utterances.filter(({ content }) => content !== null);
   const sides = [...new Set(['in', 'out', ...utterances.flatMap(({ side }) => (side === null ? [] : [String(side)]))])];
   const dialog = utterances.map((utterance) => {
     const offset = toSeconds(utterance.start_offset, units.utterance_start) ?? 0;
     return {
       type: 'text',
-      start: toIso(callTimestamp + Math.round(offset * 1e6)) ?? toIso(callTimestamp) ?? '',
+      start: toIso(at + Math.round(offset * 1e6)) ?? toIso(at) ?? '',
       duration: toSeconds(utterance.duration, units.utterance_duration),
-      parties: utterance.side === null ? undefined : sides.indexOf(String(utterance.side)),
+      parties: utterance.side === null ? undefined : [sides.indexOf(String(utterance.side))],
       mediatype: 'text/plain',
       body: String(utterance.content),
       encoding: 'none',
     };
   });
-  const { transcript_json: transcript, tags, ...record } = input.document ?? {};
-  const [call] = rows.calls;
-  const product = textOf(call?.asr_model);
+  const { transcript_json, tags, ...rest } = input.document ?? {};
+  const bodies = { transcript: transcript_json ?? undefined, tags: tags ?? undefined };
+  const nulls = { ...(transcript_json === null && { transcript_json }), ...(tags === null && { tags }) };
+  const json = { mediatype: 'application/json', encoding: 'json' };
+  const created_at = toIso(input.firstSeenAt ?? at) ?? '';
+  const named = rows.tags.filter(({ display_name, tag_id }) => (display_name ?? tag_id) !== null);
   return {
     vcon: '0.4.0',
     uuid: uuidOf(callId),
-    created_at: toIso(input.firstSeenAt ?? callTimestamp) ?? '',
+    created_at,
     updated_at: input.changedAt === null ? undefined : toIso(input.changedAt),
     parties: sides.map((side) => partyOf(side, rows.contacts)),
     dialog,
-    analysis: [
-      ...(transcript === undefined
+    analysis: Object.entries({ ...bodies, call_record: { ...rest, ...nulls } })
+      .filter(([, body]) => body !== undefined)
+      .map(([type, body]) => ({
+        ...{ type, dialog: [...dialog.keys()], vendor: 'call-data service' },
+        ...{ product: type === 'transcript' ? textOf(rows.calls[0]?.asr_model) : undefined, ...json, body },
+      })),
+    attachments:
+      named.length === 0
         ? []
-        : [{ ...analysis('transcript', transcript), dialog: [...dialog.keys()], product }]),
-      ...(tags === undefined ? [] : [analysis('tags', tags)]),
-      analysis('call_record', record),
-    ],
+        : [{ purpose: 'tags', start: created_at, party: 0, dialog: 0, ...json, body: named.map(tagText) }],
   };
 };
 
-const analysis = (type: 'transcript' | 'tags' | 'call_record', body: unknown) => ({
-  type,
-  vendor: 'call-data service',
-  mediatype: 'application/json',
-  body,
-  encoding: 'json',
-});
+const tagText = ({ display_name, tag_id, value_text, value }: Row): string =>
+  `${display_name ?? tag_id}:${value_text ?? value ?? ''}`;
 
 const partyOf = (side: string, contacts: readonly Row[]) => {
   if (side !== 'in' && side !== 'out') return { name: side };

@@ -1,7 +1,7 @@
 /** A folder or file that is there, whole, or not at all. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { terminal } from './errors.ts';
 
 /**
@@ -13,9 +13,13 @@ export const passable = { recursive: true, mode: 0o711 } as const;
 /**
  * Has `fill` write into a folder beside the wanted one, which takes its name when everything is on disk.
  * @param folder does not exist, or is empty. @param fill gets the path to write into.
- * @throws CallsyncError USAGE_FILE when the folder holds something, or cannot be made
+ * @throws CallsyncError USAGE_FILE when the folder holds something, cannot be made, or is named like standard output
  */
 export const writeFolder = async <T>(folder: string, fill: (partial: string) => Promise<T>): Promise<T> => {
+  if (basename(folder) === '-')
+    throw terminal('USAGE_FILE', 'callsync writes several files, which need a folder; - is standard output.', {
+      hint: 'Name a folder, such as calls.',
+    });
   const partial = `${folder}.partial-${process.pid}`;
   const found = await readdir(folder).catch((error: { code?: string }) => error.code ?? 'no access');
   if (found !== 'ENOENT' && (typeof found === 'string' || found.length > 0))

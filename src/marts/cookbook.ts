@@ -34,7 +34,7 @@ const queries: Readonly<Record<string, CookbookQuery>> = {
   'How often was each tag found true?':
     'SELECT tag_name, SUM(calls) AS calls, SUM(calls_true) AS calls_true\nFROM {marts}.tag_daily\nGROUP BY tag_name\nORDER BY calls DESC, tag_name NULLS LAST',
   'Which tags come together in a call?':
-    'SELECT a.tag_name AS tag, b.tag_name AS other_tag, COUNT(*) AS calls\nFROM {marts}.call_tags AS a\nJOIN {marts}.call_tags AS b ON b.call_id = a.call_id AND b.tag_name > a.tag_name\nGROUP BY a.tag_name, b.tag_name\nORDER BY calls DESC, tag, other_tag\nLIMIT 5',
+    'SELECT a.tag_name AS tag, b.tag_name AS other_tag, COUNT(DISTINCT a.call_id) AS calls\nFROM {marts}.call_tags AS a\nJOIN {marts}.call_tags AS b ON b.call_id = a.call_id AND b.tag_name > a.tag_name\nGROUP BY a.tag_name, b.tag_name\nORDER BY calls DESC, tag, other_tag\nLIMIT 5',
   'Which calls have a tag that is true with little confidence?':
     'SELECT call_id, tag_name, confidence\nFROM {marts}.call_tags\nWHERE is_true AND confidence < 0.1\nORDER BY confidence, call_id, tag_index\nLIMIT 5',
   'How large is the sum of a configured field, by campaign?':

@@ -20,7 +20,8 @@ const dialogSchema = z.strictObject({
   start: instant,
   /** Seconds. */
   duration: z.number().min(0).optional(),
-  parties: index.optional(),
+  /** An array, also of one: readers take no number. */
+  parties: z.array(index).length(1).optional(),
   mediatype: z.literal('text/plain'),
   body: z.string(),
   encoding: z.literal('none'),
@@ -28,12 +29,21 @@ const dialogSchema = z.strictObject({
 
 const analysisSchema = z.strictObject({
   type: z.enum(['transcript', 'tags', 'call_record']),
-  /** Absent unless the analysis was made from the transcript. */
-  dialog: z.array(index).optional(),
+  dialog: z.array(index),
   vendor: z.string(),
   product: z.string().optional(),
   mediatype: z.literal('application/json'),
-  body: z.unknown(),
+  body: z.unknown().refine((body) => body !== null && body !== undefined),
+  encoding: z.literal('json'),
+});
+
+const attachmentSchema = z.strictObject({
+  purpose: z.literal('tags'),
+  start: instant,
+  party: index,
+  dialog: index,
+  mediatype: z.literal('application/json'),
+  body: z.array(z.string().regex(/:/)),
   encoding: z.literal('json'),
 });
 
@@ -45,5 +55,6 @@ export const vconSchema = z.strictObject({
   parties: z.array(partySchema),
   dialog: z.array(dialogSchema),
   analysis: z.array(analysisSchema),
+  attachments: z.array(attachmentSchema),
 });
 export type Vcon = z.infer<typeof vconSchema>;

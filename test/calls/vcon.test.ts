@@ -35,29 +35,45 @@ const documents: Record<string, unknown>[] = [
 
 test('every utterance is a text of its party, and nothing is said that is not known', () => {
   const vcon = convert(documents[0] ?? {});
-  expect(vcon?.parties).toEqual([{}, {}, { name: 'ivr' }]);
+  expect(vcon.parties).toEqual([{}, {}, { name: 'ivr' }]);
   const text = { type: 'text', mediatype: 'text/plain', encoding: 'none' };
-  expect(vcon?.dialog).toEqual([
-    { ...text, start: '2026-01-05T10:00:01.500Z', duration: 2, parties: 1, body: 'Bonjour' },
-    { ...text, start: '2026-01-05T10:00:00.000Z', parties: 0, body: 'Allô ?' },
+  expect(vcon.dialog).toEqual([
+    { ...text, start: '2026-01-05T10:00:01.500Z', duration: 2, parties: [1], body: 'Bonjour' },
+    { ...text, start: '2026-01-05T10:00:00.000Z', parties: [0], body: 'Allô ?' },
     { ...text, start: '2026-01-05T10:00:00.000Z', duration: 1e300, body: 'de personne' },
-    { ...text, start: '2026-01-05T10:00:09.000Z', parties: 2, body: '' },
+    { ...text, start: '2026-01-05T10:00:09.000Z', parties: [2], body: '' },
   ]);
-  expect(vcon?.analysis[0]).toMatchObject({ type: 'transcript', product: 'fr-8k', dialog: [0, 1, 2, 3] });
+  expect(vcon.analysis[0]).toMatchObject({ type: 'transcript', product: 'fr-8k', dialog: [0, 1, 2, 3] });
   const unknown = convert(documents[0] ?? {}, { utterance_start: 'unknown', utterance_duration: 'unknown' });
-  for (const { start, duration } of unknown?.dialog ?? [])
+  for (const { start, duration } of unknown.dialog ?? [])
     expect([start, duration]).toEqual(['2026-01-05T10:00:00.000Z', undefined]);
 });
 
 test('a party has its number or address, and a token of privacy rules is neither', () => {
   const expected = [{ tel: '+33199001234', name: 'Léa' }, { mailto: 'a@example.com' }];
-  expect(convert(documents[1] ?? {})?.parties).toEqual(expected);
-  expect(convert(documents[2] ?? {})?.parties).toEqual([{}, {}]);
+  expect(convert(documents[1] ?? {}).parties).toEqual(expected);
+  expect(convert(documents[2] ?? {}).parties).toEqual([{}, {}]);
 });
 
-test('a call has one identifier in all exports, and none is made of a call without a time', () => {
-  expect(convert({})?.uuid).toBe(convert({ status: 'void' })?.uuid);
-  expect(convert({ timestamp: 'yesterday' })).toBeUndefined();
+test('a call has one identifier in all exports; a call without a time has no dialog, as that needs a start', () => {
+  expect(convert({}).uuid).toBe(convert({ status: 'void' }).uuid);
+  const undated = convert({ ...documents[0], timestamp: 'yesterday' });
+  expect(undated).toMatchObject({ dialog: [], created_at: '2026-01-05T08:00:00.000Z' });
+  expect(undated.analysis.map(({ type }) => type)).toEqual(['transcript', 'tags', 'call_record']);
+});
+
+test('readers find the tags of a call as name:value, every analysis names its dialog, and none is null', () => {
+  const named = { Sale: true, Topic: 'a:b', Score: 1.5, Empty: null };
+  const tags = Object.entries(named).map(([display_name, value]) => ({ display_name, value }));
+  const vcon = convert({ ...documents[0], tags: [...tags, { unique_id: 'only-an-id', value: false }, {}] });
+  const body = ['Sale:true', 'Topic:a:b', 'Score:1.5', 'Empty:', 'only-an-id:false'];
+  expect(vcon.attachments).toMatchObject([{ purpose: 'tags', start: vcon.created_at, encoding: 'json', body }]);
+  expect(vcon.analysis.map(({ dialog }) => dialog)).toEqual(Array(3).fill([0, 1, 2, 3]));
+  const hollow = convert(documents[4] ?? {});
+  expect([hollow.attachments, hollow.analysis.map(({ type, body: sent }) => [type, sent])]).toEqual([
+    [],
+    [['call_record', { unique_id: 'a', timestamp: '2026-01-05T10:00:00Z', ...documents[4] }]],
+  ]);
 });
 
 test('whatever the record holds, the vCon is valid', () => {

@@ -9,7 +9,15 @@ import { marts } from '../../src/marts/render-views.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { compareIncremental, compareModels, type ManifestNode, readManifest } from '../marts/compare-models.ts';
-import { type Dbt, type DbtAdapter, installDbt, openDbt, postgresTarget, settingsVars } from '../marts/dbt.ts';
+import {
+  type Dbt,
+  type DbtAdapter,
+  dbtCores,
+  installDbt,
+  openDbt,
+  postgresTarget,
+  settingsVars,
+} from '../marts/dbt.ts';
 import { stateRow } from '../marts/log-rows.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
@@ -135,13 +143,14 @@ describe('seeds', () => {
     },
   };
 
-  test.each(['postgres', 'bigquery'] as const)('models of seeds on %s are what was counted', async (adapter) => {
-    expect(await installDbt(adapter)).toBeUndefined();
+  const runs = [...dbtCores.map((core) => ['postgres', core] as const), ['bigquery', dbtCores[0]] as const];
+  test.each(runs)('models of seeds on %s by dbt %s are what was counted', async (adapter, core) => {
+    expect(await installDbt(adapter, core)).toBeUndefined();
     const { target, vars, close } = await places[adapter]();
-    const project = join(seedsFolder, adapter);
+    const project = join(seedsFolder, adapter, core);
     await cp(join(dbtFolder, 'integration_tests'), project, { recursive: true });
     await writeFile(join(project, 'packages.yml'), `packages: [{ local: '${dbtFolder}' }]\n`);
-    const dbt = await openDbt({ adapter, folder: seedsFolder, target, project });
+    const dbt = await openDbt({ adapter, folder: seedsFolder, target, project, core });
     await dbt.run(['deps'], {});
     await dbt.run(['seed'], vars);
     const said = await dbt.run(['build', '--exclude-resource-type', 'seed'], vars);

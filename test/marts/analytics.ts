@@ -50,5 +50,7 @@ export const changeCall: ChangeCall = (document, index) => {
     amount: amounts[index % amounts.length]?.[0],
     count: ['1,234', '12', '1.5'][index % 3],
   };
-  return { ...document, metadata, ...(index === 7 ? { timestamp: 'never' } : {}) };
+  // A call may have a tag several times.
+  const tags = [...(document.tags as object[]), ...(index % 6 === 0 ? (document.tags as object[]).slice(0, 1) : [])];
+  return { ...document, metadata, tags, ...(index === 7 ? { timestamp: 'never' } : {}) };
 };

@@ -11,21 +11,35 @@ import { stringify } from 'yaml';
 import { analytics } from './analytics.ts';
 
 const run = promisify(execFile);
-const core = 'dbt-core==1.11.16';
+/** The first is the default. */
+export const dbtCores = ['1.11.16', '1.12.6'] as const;
+type DbtCore = (typeof dbtCores)[number];
 const adapters = { postgres: 'dbt-postgres==1.11.0', bigquery: 'dbt-bigquery==1.12.1' } as const;
 const cache = join(homedir(), '.cache/callsync');
-const homes = { postgres: join(cache, 'dbt-1.11.16'), bigquery: join(cache, 'dbt-1.11.16-bigquery-1.12.1') } as const;
+const homeOf = (adapter: DbtAdapter, core: DbtCore): string =>
+  join(cache, `dbt-${core}${adapter === 'bigquery' ? '-bigquery-1.12.1' : ''}`);
 export type DbtAdapter = keyof typeof adapters;
 
+/** Stands in for a package of dbt 1.12 that no command here uses, and whose source downloads from elsewhere. */
+const parserStub = `[project]
+name = "dbt-core-experimental-parser"
+version = "2.0.0"
+[tool.setuptools]
+py-modules = []
+`;
+
 /** Why dbt cannot be had here; undefined once it is in the cache. */
-export const installDbt = async (adapter: DbtAdapter): Promise<string | undefined> => {
-  const home = homes[adapter];
+export const installDbt = async (adapter: DbtAdapter, core: DbtCore = dbtCores[0]): Promise<string | undefined> => {
+  const home = homeOf(adapter, core);
   if (existsSync(join(home, 'ready'))) return undefined;
-  const requirements = [core, adapters[adapter]];
+  const stub = join(home, 'parser-stub');
+  const requirements = [`dbt-core==${core}`, adapters[adapter], ...(core === '1.12.6' ? [stub] : [])];
   try {
     await mkdir(join(home, '..'), { recursive: true });
     console.warn(`Installing ${requirements.join(' and ')} into ${home}, once, in about a minute …`);
     await run('python3', ['-m', 'venv', home]);
+    await mkdir(stub, { recursive: true });
+    await writeFile(join(stub, 'pyproject.toml'), parserStub);
     await run(join(home, 'bin/pip'), ['install', '--quiet', ...requirements], { timeout: 300_000 });
     await writeFile(join(home, 'ready'), '');
     return undefined;
@@ -68,8 +82,9 @@ export const openDbt = async (input: {
   readonly folder: string;
   readonly target: Readonly<Record<string, unknown>>;
   readonly project?: string;
+  readonly core?: DbtCore;
 }) => {
-  const { adapter, folder, target, project = resolve(import.meta.dirname, '../../dbt') } = input;
+  const { adapter, folder, target, project = resolve(import.meta.dirname, '../../dbt'), core = dbtCores[0] } = input;
   const profile = { target: 'test', outputs: { test: { type: adapter, ...target } } };
   await writeFile(join(folder, 'profiles.yml'), stringify({ callsync: profile }));
   const env = {
@@ -79,7 +94,10 @@ export const openDbt = async (input: {
     DBT_LOG_PATH: join(folder, 'logs'),
   };
   const places = ['--project-dir', project, '--profiles-dir', folder];
-  const child = spawn(join(homes[adapter], 'bin/python'), ['-c', server], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(join(homeOf(adapter, core), 'bin/python'), ['-c', server], {
+    env,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const exited = once(child, 'exit');
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {

@@ -1,10 +1,13 @@
 /** The marts as views in both warehouses: equal to each other, and to what the documents say. */
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { CallDocument } from '../../schemas/call.ts';
 import { openColumns } from '../../schemas/tables.ts';
 import { checkTimeZone } from '../../src/cli/parts/activity-deps.ts';
 import { buildCoverage } from '../../src/health/coverage/coverage.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts, openMartColumns } from '../../src/marts/render-views.ts';
+import { analystQueries } from '../../src/simulator/demo/ask-lines.ts';
 import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
@@ -157,6 +160,29 @@ test('without settings a figure that needs them is null and says so, and no othe
     expect(calls[0]?.duration_status).toMatch(/^unit unknown/);
     expect(sortRows(await one.ask('SELECT campaign FROM {marts}.campaign_daily')).length).toBeGreaterThan(3);
   }
+});
+
+test('README, demo and cookbook count the calls of a tag, also where a call has the tag several times', async () => {
+  const tagsOf = ({ tags }: CallDocument) => (tags ?? []) as { display_name: string; value: unknown }[];
+  const had = new Map<string, { calls: number; calls_true: number }>();
+  for (const document of here.documents)
+    for (const name of new Set(tagsOf(document).map((tag) => tag.display_name))) {
+      const isTrue = tagsOf(document).some((tag) => tag.display_name === name && tag.value === true);
+      const { calls = 0, calls_true = 0 } = had.get(name) ?? {};
+      had.set(name, { calls: calls + 1, calls_true: calls_true + Number(isTrue) });
+    }
+  const lines = here.documents.flatMap(tagsOf);
+  expect(lines.length).toBeGreaterThan([...had.values()].reduce((sum, { calls }) => sum + calls, 0));
+  const [, readme = ''] = /## One query\n\n```sql\n([^`]+)```/.exec(readFileSync('README.md', 'utf8')) ?? [];
+  const { sql } = cookbook.find(({ title }) => title === 'How often was each tag found true?') ?? {};
+  expect(Object.values(analystQueries)).toContain(readme.trim());
+  for (const one of [here.postgres, here.bigquery])
+    for (const query of [readme.replace('FROM tags', 'FROM {tables}.tags'), String(sql)]) {
+      const rows = await one.ask(query);
+      expect(rows.length).toBeGreaterThan(4);
+      for (const { display_name, tag_name = display_name, calls, found_true, calls_true = found_true } of rows)
+        expect({ calls, calls_true: calls_true ?? 0 }, String(tag_name)).toEqual(had.get(String(tag_name)));
+    }
 });
 
 test('where business days are UTC days, they are as proven as callsync coverage says', async () => {

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
+import { countOf } from '../../lib/count-of.ts';
 import { exportCalls, exportFormats } from '../../pipeline/export/export-calls.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
-import { fromOption, toOption, untilNow } from '../parts/range.ts';
+import { toOption, untilNow } from '../parts/range.ts';
 import { withStore } from '../parts/services.ts';
-import { argument, choice, leaf } from '../shell/define.ts';
+import { argument, choice, instant, leaf, parsed } from '../shell/define.ts';
 import { endWith, readVersion, untilStopped } from '../shell/output.ts';
 
 export default leaf({
@@ -11,18 +12,25 @@ export default leaf({
     argument('<folder>', 'folder for the files; it must not exist. callsync creates it when all files are complete'),
   ],
   options: {
-    format: choice('--format <format>', 'documents, a file for each table, or vCons', exportFormats, 'ndjson'),
-    from: fromOption,
+    format: choice(
+      '--format <format>',
+      'documents, a file for each table, vCons one a line, or a file for each vCon',
+      exportFormats,
+      'ndjson',
+    ),
+    from: parsed('--from <instant>', 'start of the range, inclusive (UTC); the first call by default', instant),
     to: toOption,
   },
   examples: [
     'callsync export january --from 2025-01-01 --to 2025-02-01',
     'callsync export january --format parquet --from 2025-01-01 --to 2025-02-01 --json',
   ],
-  remarks: `The export reads the ledger, without erased calls. NDJSON has whole documents, for callsync import. Parquet has the rows of the
-warehouse tables (times in microseconds UTC, JSON and exact decimals as text) and one file of words. A vCon file has one vCon a line
-(draft-ietf-vcon-vcon-core-04, which may still change): parties, utterances and the original record. Utterances have times if
-analytics.units is set. manifest.json counts the rows. If you stop an export, no files stay.`,
+  remarks: `The export reads the ledger, without erased calls. Without --from and --to, it has all calls. With a range, it has no call
+without a time; output and manifest count these calls. NDJSON has whole documents, for callsync import. Parquet has the tables
+calls, utterances, words, tags, metadata, udfs, contacts and redactions (times in microseconds UTC, JSON and exact decimals as text). Whole documents
+are in NDJSON. Tables changes, deliveries, loads, verdicts and sync_state are records of one warehouse, so no export has them.
+A vCon (draft-ietf-vcon-vcon-core-04, which may still change) has parties, utterances, tags and the original record. Utterances have
+times if analytics.units is set. manifest.json counts the rows. If you stop an export, no files stay.`,
   within: withStore,
   run: async (given, options, store, { config, say }) => {
     const { signal } = untilStopped();
@@ -33,10 +41,14 @@ analytics.units is set. manifest.json counts the rows. If you stop an export, no
       if (calls % 10_000 === 0) say(`${calls} calls written …`);
     };
     try {
-      const input = { format, folder, ...untilNow(options), ...about };
-      const { calls, files } = await exportCalls(store, input, { signal, onProgress });
+      const { from = -Infinity, to } = options;
+      const range = from === -Infinity && to === undefined ? { from, to: Infinity } : untilNow({ from, to });
+      const input = { format, folder, ...range, ...about };
+      const { calls, undated, files } = await exportCalls(store, input, { signal, onProgress });
+      if (undated > 0)
+        say(`Left out: ${countOf(undated, 'call')} without a time. Omit --from and --to to export all calls.`);
       const rows = Object.entries(files).map(([name, count]) => `  ${name.padEnd(22)} ${count} rows`);
-      return [{ folder, format, calls, files }, [`${calls} calls in ${given}`, ...rows].join('\n')];
+      return [{ folder, format, calls, undated, files }, [`${calls} calls in ${given}`, ...rows].join('\n')];
     } catch (error) {
       if (!signal.aborted) throw error;
       say('Stopped; no files were written.');

@@ -1,5 +1,5 @@
 /** Writes calls of the ledger to files. The folder appears when it is complete. */
-import { appendFileSync, closeSync, openSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SchemaElement } from 'hyparquet';
@@ -11,19 +11,19 @@ import { infinityAsText, type LedgerRow } from '../../calls/fold.ts';
 import { toVcon } from '../../calls/vcon.ts';
 import { writeFolder } from '../../lib/new-folder.ts';
 import { iso } from '../../lib/timestamps.ts';
-import { readLedgerRange } from '../../store/ledger/read-ledger.ts';
+import { countUndated, readLedgerRange, readUndated } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 
 type VconUnits = Parameters<typeof toVcon>[1];
 
-export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
+export const exportFormats = ['ndjson', 'parquet', 'vcon', 'vcon-files'] as const;
 type ExportFormat = (typeof exportFormats)[number];
 
 interface ExportInput {
   readonly format: ExportFormat;
   /** Does not exist, or is an empty folder. */
   readonly folder: string;
-  /** Call time, `[from, to)` in microseconds since the epoch. */
+  /** Call time, `[from, to)` in microseconds since the epoch; infinite on both sides = also calls without a time. */
   readonly from: number;
   readonly to: number;
   readonly processedField: string;
@@ -44,23 +44,29 @@ export const exportCalls = async (
   await writeFolder(input.folder, async (partial) => {
     const writer = openWriter(partial, input);
     let calls = 0;
-    for await (const row of readLedgerRange(store, input)) {
-      signal.throwIfAborted();
-      writer.write(row);
-      calls += 1;
-      if (calls % progressEvery === 0) onProgress(calls);
-    }
+    const isWhole = input.to - input.from === Infinity;
+    for (const rows of [readLedgerRange(store, input), ...(isWhole ? [readUndated(store)] : [])])
+      for await (const row of rows) {
+        signal.throwIfAborted();
+        writer.write(row);
+        calls += 1;
+        if (calls % progressEvery === 0) onProgress(calls);
+      }
     const files = writer.finish();
-    const range = { from: iso(input.from), to: iso(input.to) };
-    const manifest = { format: input.format, ...range, calls, rows: files, made_by: `callsync ${input.version}` };
+    const undated = isWhole ? 0 : await countUndated(store);
+    const [from, to] = [input.from, input.to].map((at) => (Number.isFinite(at) ? iso(at) : null));
+    const left_out = undated === 0 ? {} : { 'calls without a time, which are in no range': undated };
+    const made_by = `callsync ${input.version}`;
+    const manifest = { format: input.format, from, to, calls, left_out, rows: files, made_by };
     await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
-    return { calls, files };
+    return { calls, undated, files };
   });
 
 const openWriter = (folder: string, { format, processedField, units }: ExportInput): ExportWriter => {
   if (format === 'parquet') return createParquetWriter(folder, processedField);
   if (format === 'ndjson')
     return createLinesWriter(folder, 'calls.ndjson', ({ document }) => JSON.stringify(document ?? {}));
+  if (format === 'vcon-files') return createFilesWriter(folder, units);
   return createLinesWriter(folder, 'calls.vcon.ndjson', (row) => JSON.stringify(toVcon(row, units), infinityAsText));
 };
 
@@ -73,21 +79,32 @@ interface ExportWriter {
   finish(): Readonly<Record<string, number>>;
 }
 
-/** A file of lines. @param toLine undefined = the call has none. */
-const createLinesWriter = (folder: string, name: string, toLine: (row: LedgerRow) => string | undefined) => {
+const createLinesWriter = (folder: string, name: string, toLine: (row: LedgerRow) => string): ExportWriter => {
   const file = openSync(join(folder, name), 'wx', 0o600);
   let lines = 0;
   return {
     write(row: LedgerRow) {
-      const line = toLine(row);
-      if (line === undefined) return;
       lines += 1;
-      appendFileSync(file, `${line}\n`);
+      appendFileSync(file, `${toLine(row)}\n`);
     },
     finish() {
       closeSync(file);
       return { [name]: lines };
     },
+  };
+};
+
+/** A file for each vCon, as its readers take it. */
+const createFilesWriter = (folder: string, units: VconUnits): ExportWriter => {
+  let files = 0;
+  return {
+    write(row) {
+      const vcon = toVcon(row, units);
+      const text = JSON.stringify(vcon, infinityAsText);
+      writeFileSync(join(folder, `${vcon.uuid}.vcon`), text, { flag: 'wx', mode: 0o600 });
+      files += 1;
+    },
+    finish: () => ({ '*.vcon': files }),
   };
 };
 
@@ -98,12 +115,15 @@ type Cell = string | number | bigint | boolean | null;
 /** Rows that wait for their row group. A reader must hold a whole row group in memory. */
 const rowsPerGroup = 20_000;
 
+/** By the older type alone, DuckDB and polars take a local time. */
+const utcMicros = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' } as const;
+
 /** Types of Parquet. JSON and exact decimals stay text: readers differ in how they read the others. */
 const elements: Readonly<Record<Exclude<ColumnType, 'words'>, Omit<SchemaElement, 'name'>>> = {
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
   json: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
   decimal: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
-  timestamp: { type: 'INT64', converted_type: 'TIMESTAMP_MICROS' },
+  timestamp: { type: 'INT64', converted_type: 'TIMESTAMP_MICROS', logical_type: utcMicros },
   float: { type: 'DOUBLE' },
   int: { type: 'INT64' },
   bool: { type: 'BOOLEAN' },

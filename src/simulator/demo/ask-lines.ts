@@ -5,7 +5,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 export const analystQueries: Readonly<Record<string, string>> = {
   'Calls, mean duration and words by status': `SELECT status, count(*) AS calls, round(avg(duration)) AS mean_duration, sum(word_count) AS words
 FROM calls GROUP BY status ORDER BY calls DESC`,
-  'How often each tag was found true': `SELECT display_name, count(*) AS calls, sum(CASE WHEN value_bool THEN 1 ELSE 0 END) AS found_true
+  'How often each tag was found true': `SELECT display_name, count(DISTINCT call_id) AS calls, count(DISTINCT CASE WHEN value_bool THEN call_id END) AS found_true
 FROM tags GROUP BY display_name ORDER BY calls DESC, display_name LIMIT 5`,
   'Share of speech per side in the ten longest calls': `SELECT u.call_id, u.side, sum(u.word_count) AS words, round(sum(u.duration)) AS spoken
 FROM utterances u

@@ -114,8 +114,25 @@ const callsPerPage = 100;
  * Each call as it is when its page is read, erased ones left out. `[from, to)` in microseconds since the epoch; calls
  * without a time are in no range.
  */
-export const readLedgerRange = async function* (db: Queryable, range: { readonly from: number; readonly to: number }) {
-  for await (const ids of listCallsBetween(db, { ...range, limit: callsPerPage })) {
+export const readLedgerRange = (db: Queryable, range: { readonly from: number; readonly to: number }) =>
+  readCalls(db, listCallsBetween(db, { ...range, limit: callsPerPage }));
+
+const isUndated = sql`call_timestamp IS NULL AND ${isAlive}`;
+
+/** Number of calls without a time. */
+export const countUndated = (db: Queryable): Promise<number> =>
+  db.value`SELECT count(*)::int AS calls FROM ledger WHERE ${isUndated}`;
+
+/** As `readLedgerRange`, the calls without a time. */
+export const readUndated = (db: Queryable) => {
+  const page = (last = '') =>
+    db.column<string>`SELECT call_id AS id FROM ledger WHERE ${isUndated} AND call_id > ${last}
+                       ORDER BY call_id LIMIT ${callsPerPage}`;
+  return readCalls(db, readPages(callsPerPage, page));
+};
+
+const readCalls = async function* (db: Queryable, pages: AsyncIterable<readonly string[]>) {
+  for await (const ids of pages) {
     const rows = await readRows(db, ids);
     for (const id of ids) {
       const row = rows.get(id);

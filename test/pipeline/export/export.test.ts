@@ -1,7 +1,7 @@
 /** Exports read back: NDJSON by the import, Parquet by a library, compared with ledger and warehouse. */
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { beforeAll, expect, test } from 'vitest';
 import { callTables, type Row, wordsView } from '../../../schemas/tables.ts';
 import { exportCalls, type exportFormats } from '../../../src/pipeline/export/export-calls.ts';
@@ -71,7 +71,7 @@ const plain = (value: unknown, type: string | undefined): unknown => {
 };
 
 test('NDJSON: every document once, in order of time, and the import takes it', async () => {
-  expect(await run('documents', 'ndjson')).toEqual({ calls, files: { 'calls.ndjson': calls } });
+  expect(await run('documents', 'ndjson')).toEqual({ calls, undated: 0, files: { 'calls.ndjson': calls } });
   expect(await readLines('documents/calls.ndjson')).toEqual(records);
   const again = await importFile(pipeline.deps, { from: join(folder, 'documents/calls.ndjson') }, {});
   expect(again).toMatchObject({ records: calls, refused: 0, changed: 0 });
@@ -95,6 +95,13 @@ test('Parquet: a file for each table, with the rows that the warehouse has', asy
     const read = await readParquet(join(folder, 'tables', `${name}.parquet`));
     expect(read.length, name).toBe(files[`${name}.parquet`]);
     expect(read.map(pick).sort(), name).toEqual(held.map(pick).sort());
+    // Readers differ in what they make of the older type alone: some take a local time.
+    const { schema } = await parquetMetadataAsync(await asyncBufferFromFile(join(folder, 'tables', `${name}.parquet`)));
+    const utc = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' };
+    const types = new Map(schema.map((one) => [one.name, one.logical_type]));
+    for (const one of definition?.columns ?? [])
+      if (one.type !== 'words')
+        expect(types.get(one.name), one.name).toEqual(one.type === 'timestamp' ? utc : undefined);
   }
 });
 
@@ -110,12 +117,35 @@ test('vCon: one a call, valid, with nothing of the record lost', async () => {
   }));
   expect(kept).toEqual(records);
   expect(new Set(vcons.map(({ uuid }) => uuid)).size).toBe(calls);
+  const range = { to: micros(9) };
+  expect((await run('one-each', 'vcon-files', range)).files).toEqual({ '*.vcon': 9 });
+  const first = JSON.parse(await readFile(join(folder, 'one-each', `${vcons[0]?.uuid}.vcon`), 'utf8'));
+  expect([first, await readdir(join(folder, 'one-each'))]).toEqual([vcons[0], expect.objectContaining({ length: 10 })]);
+});
+
+test('calls without a time are in an export of all calls, and any other export counts them', async () => {
+  const undated = join(folder, 'undated.json');
+  await writeFile(undated, JSON.stringify({ unique_id: 'undated', timestamp: 'some day', status: 'void' }));
+  await importFile(pipeline.deps, { from: undated, observedAt: micros(0) });
+  const all = { from: -Infinity, to: Infinity };
+  for (const format of ['ndjson', 'parquet', 'vcon', 'vcon-files'] as const) {
+    const { calls: written, undated: left, files } = await run(`whole-${format}`, format, all);
+    expect([written, left, Object.values(files)[0]], format).toEqual([calls + 1, 0, calls + 1]);
+  }
+  expect((await readLines('whole-ndjson/calls.ndjson')).at(-1)).toMatchObject({ unique_id: 'undated' });
+  const vcon = vconSchema.parse((await readLines('whole-vcon/calls.vcon.ndjson')).at(-1));
+  expect(vcon).toMatchObject({ dialog: [], analysis: [{ type: 'call_record', body: { status: 'void' } }] });
+  expect(await run('ranged', 'ndjson')).toMatchObject({ calls, undated: 1 });
+  const manifest = async (name: string) => JSON.parse(await readFile(join(folder, name, 'manifest.json'), 'utf8'));
+  expect((await manifest('ranged')).left_out).toEqual({ 'calls without a time, which are in no range': 1 });
+  expect(await manifest('whole-ndjson')).toMatchObject({ from: null, to: null, left_out: {} });
 });
 
 test('erased calls are left out, what is there is not replaced, and a stopped export leaves nothing', async () => {
   await eraseCalls(pipeline.store, ['c0001']);
   expect((await run('erased', 'ndjson')).calls).toBe(calls - 1);
-  await expect(run('erased', 'ndjson')).rejects.toMatchObject({ code: 'USAGE_FILE' });
+  for (const name of ['erased', '-'])
+    await expect(run(name, 'ndjson'), name).rejects.toMatchObject({ code: 'USAGE_FILE' });
   await mkdir(join(folder, 'empty'));
   await run('empty', 'parquet', { from: micros(0), to: micros(3) });
   const before = await readdir(folder);
