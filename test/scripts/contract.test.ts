@@ -5,9 +5,10 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { renderContract } from '../../scripts/contract.ts';
+import { columnsOf, tablesOf } from '../../src/warehouse/postgres/layout.ts';
 
 type Property = Record<'name' | 'logicalType' | 'classification', string> &
-  Partial<{ required: boolean; primaryKey: boolean; primaryKeyPosition: number }>;
+  Partial<{ physicalType: string; required: boolean; primaryKey: boolean; primaryKeyPosition: number }>;
 interface Contract {
   readonly version: string;
   readonly schema: { readonly name: string; readonly properties: Property[] }[];
@@ -51,6 +52,20 @@ test('another shape has another version: the second number for what is added, th
     expect(major > formerMajor || minor > formerMinor ? [] : added, `${version} adds to ${former}`).toEqual([]);
     expect(lost.length + added.length, `${version} is as ${former}`).toBeGreaterThan(0);
   }
+});
+
+test('the contract has the relations of a warehouse with default settings, and only types that a checker can see', () => {
+  const layout = { schema: 'calls', documents: false };
+  const seen = tablesOf(layout).map((table) => [table.name, columnsOf(table)] as const);
+  for (const { name, properties } of contract.schema.filter((one) => one.name !== 'words')) {
+    const columns = new Map(seen.find(([table]) => table === name)?.[1].map((column) => [column.name, column.type]));
+    for (const one of properties)
+      expect([columns.has(one.name), columns.get(one.name) === 'jsonb'], `${name}.${one.name}`).toEqual([
+        true,
+        one.physicalType === 'jsonb',
+      ]);
+  }
+  expect(contract.schema.map(({ name }) => name).sort()).toEqual([...seen.map(([name]) => name), 'words'].sort());
 });
 
 test('the contract is valid by the Open Data Contract Standard, and a broken one is not', () => {
