@@ -30,7 +30,7 @@ const checkReadable = async (files: readonly string[]): Promise<void> => {
 };
 
 export default leaf({
-  args: [argument('<files...>', 'files of call records, or - for standard input')],
+  args: [argument('<files...>', 'files of call records or of answers of the call list, or - for standard input')],
   options: {
     acceptSource,
     observedAt: parsed(
@@ -58,7 +58,7 @@ values. Unreadable records go to quarantine with file and line. Exit code 5: rec
         const name = file === '-' ? 'stdin' : basename(file);
         const view = createImportView(name);
         const from = file === '-' ? { name, bytes: process.stdin as AsyncIterable<Buffer> } : file;
-        const input = { from, restart, observedAt };
+        const input = { from, restart, observedAt, records: services.config.source.list.records };
         const imported = importFile(deps, input, { signal, onProgress: view.update }).finally(view.stop);
         const result = await imported.catch((error: unknown) => {
           if (!signal.aborted) throw error;

@@ -7,7 +7,9 @@ import { createGunzip } from 'node:zlib';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord, importObservedAt } from '../../calls/fold.ts';
 import { terminal } from '../../lib/errors.ts';
+import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import { readRecord } from '../../lib/scan-value.ts';
+import { readPageBody } from '../../source/json/page-body.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { importKey } from '../../store/status/progress.ts';
 import type { IngestDeps } from '../deps.ts';
@@ -20,6 +22,8 @@ interface ImportInput {
   readonly observedAt?: number;
   /** Begin again, although an earlier import has already read part of the file. */
   readonly restart?: boolean;
+  /** Path of the records in an answer of the list; none = the answer is an array. */
+  readonly records?: string;
 }
 
 export interface ImportProgress {
@@ -55,8 +59,8 @@ const defaultBatchBytes = 4 * 1024 * 1024;
 const defaultRecordBytes = 64 * 1024 * 1024;
 
 /**
- * Reads NDJSON or a JSON array in batches of bounded bytes; memory stays constant. The first bytes tell gzip, never
- * the name.
+ * Reads NDJSON, a JSON array or answers of the list in batches of bounded bytes; memory holds a batch, or one answer. The
+ * first bytes tell gzip, never the name.
  * Unreadable records go to quarantine under `name:line`. An interrupted import resumes.
  * @throws CallsyncError IMPORT_… if the file is unreadable; earlier records stay in the ledger.
  */
@@ -124,8 +128,11 @@ const importOpened = async (
           records += batch.length;
           refused += folded.rejected;
           changed += folded.changed.length;
-          position = batch.at(-1)?.next ?? position;
-          await remember(false);
+          const next = batch.at(-1)?.next;
+          if (next !== undefined) {
+            position = next;
+            await remember(false);
+          }
           options.onProgress?.(progress());
         });
         // Closed first: the other lanes wait for bytes, and the next ones of a stream may never come.
@@ -142,7 +149,8 @@ const importOpened = async (
   try {
     const plain = await unpack(file.name, counted());
     const records = splitRecords(plain, state, options.recordBytes ?? defaultRecordBytes);
-    const batches = batchesOf(records, options.batchBytes ?? defaultBatchBytes);
+    const opened = openAnswers(records, input.records ?? '');
+    const batches = batchesOf(opened, options.batchBytes ?? defaultBatchBytes);
     const ended = await Promise.allSettled(Array.from({ length: lanes }, () => lane(batches)));
     await recorded;
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
@@ -174,21 +182,51 @@ async function* batchesOf(records: AsyncIterable<SplitRecord>, limit: number): A
   if (batch.length > 0) yield batch;
 }
 
+/** Replaces each saved answer of the list by its records. The first record tells whether a file has answers. */
+async function* openAnswers(records: AsyncIterable<SplitRecord>, path: string): AsyncGenerator<SplitRecord> {
+  let opens: boolean | undefined = path === '' ? false : undefined;
+  for await (const record of records) {
+    const value: unknown = opens === false ? undefined : parseQuietly(record.bytes);
+    const isAnswer: boolean = Array.isArray(valueAt(value, path)) && 'reason' in identifyRecord(value);
+    opens ??= isAnswer;
+    const page = isAnswer ? await readPageBody(Buffer.from(record.bytes), path) : undefined;
+    if (typeof page === 'object')
+      for (const raw of [...page.parts(Number.POSITIVE_INFINITY)].flat())
+        yield { ...record, bytes: raw.bytes(), next: undefined };
+    else yield record;
+  }
+}
+
+/** Files that are no text in UTF-8: first bytes, what they are, and the command that converts one, if one can. */
+const foreignForms: readonly (readonly [first: string, form: string, command?: string])[] = [
+  ['\xff\xfe', 'in UTF-16', 'iconv -f UTF-16 -t UTF-8 FILE'],
+  ['\xfe\xff', 'in UTF-16', 'iconv -f UTF-16 -t UTF-8 FILE'],
+  ['\x28\xb5\x2f\xfd', 'packed by zstd', 'zstd -dc FILE'],
+  ['\xfd7zXZ', 'packed by xz', 'xz -dc FILE'],
+  ['BZh', 'packed by bzip2', 'bzip2 -dc FILE'],
+  ['PK\x03\x04', 'packed by zip', 'unzip -p FILE'],
+  ['PAR1', 'in Parquet'],
+];
+
 /** Plain bytes. gzip is unpacked as it is read; memory holds a chunk. @throws CallsyncError IMPORT_ENCODING */
 const unpack = async (name: string, packed: Bytes): Promise<Bytes> => {
-  const { head, rest } = await peek(packed, 4);
-  const begins = head.toString('hex');
-  if (/^(fffe|feff)/.test(begins))
-    throw terminal('IMPORT_ENCODING', `The file ${name} is in UTF-16.`, {
-      hint: 'Convert it on the way: iconv -f UTF-16 -t UTF-8 FILE | callsync import -',
-    });
-  if (begins === '28b52ffd')
-    throw terminal('IMPORT_ENCODING', `The file ${name} is packed by zstd.`, {
-      hint: 'Unpack it on the way: zstd -dc FILE | callsync import -',
-    });
-  if (!begins.startsWith('1f8b')) return rest;
+  const { head, rest } = await peek(packed, headOfForm);
+  const begins = head.toString('latin1');
   // An error of the source ends the unpacking too.
-  return pipeline(Readable.from(rest, { objectMode: false }), createGunzip(), () => undefined);
+  if (begins.startsWith('\x1f\x8b'))
+    return await unpack(
+      name,
+      pipeline(Readable.from(rest, { objectMode: false }), createGunzip(), () => undefined),
+    );
+  const binary = /^[^\n]*\0/.test(begins) ? ['', 'no text'] : [];
+  const [, form, command] = foreignForms.find(([first]) => begins.startsWith(first)) ?? binary;
+  if (form === undefined) return rest;
+  throw terminal('IMPORT_ENCODING', `The file ${name} is ${form}.`, {
+    hint:
+      command === undefined
+        ? 'Import lines of JSON, such as those that callsync export FOLDER writes.'
+        : `Convert it on the way: ${command} | callsync import -`,
+  });
 };
 
 /** `key` = under which progress is stored; undefined for a stream, which cannot be resumed. */
@@ -278,9 +316,9 @@ export const readImported = (
   return { observation: { callId, source: 'import', observedAt, fields, ...(encoded && { encoded }) } };
 };
 
-/** Cuts the bytes of an import into records: one a line (NDJSON), or the elements of one JSON array. */
+/** Cuts the bytes of an import into records: one a line (NDJSON), objects over several lines, or the elements of one JSON array. */
 type Bytes = AsyncIterable<Buffer>;
-type Form = 'lines' | 'array';
+type Form = 'lines' | 'objects' | 'array';
 
 /** A position between two records, from which reading can resume. */
 interface Position {
@@ -297,8 +335,8 @@ interface SplitRecord {
   readonly isWhole: boolean;
   /** Line of its first character, from 1. */
   readonly line: number;
-  /** Position from which reading continues after it. */
-  readonly next: Position;
+  /** Position from which reading continues after it; none inside an answer. */
+  readonly next: Position | undefined;
 }
 
 /** The array neither continues nor ends as an array does. The records before were cut out. */
@@ -331,7 +369,10 @@ const peek = async (bytes: Bytes, count: number): Promise<{ readonly head: Buffe
   return { head: Buffer.concat(chunks).subarray(0, count), rest: rest() };
 };
 
+/** Bytes from which the form of a file is told. */
+const headOfForm = 512;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
+const braceAlone = /^\s*\{[ \t\r]*\n/;
 /** Bytes that quarantine keeps of a record that is too long. */
 const keptOfLong = 64 * 1024;
 const newline = 0x0a;
@@ -341,10 +382,10 @@ type Track = (byte: number) => 'content' | 'blank' | 'next' | 'end';
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 
 /**
- * Follows brackets and strings of an array. Only parsing tells whether an element is JSON, so a bad one leaves its
- * neighbours intact.
+ * Follows brackets and strings of an array, or of objects that end with a line. Only parsing tells whether an element is
+ * JSON, so a bad one leaves its neighbours intact.
  */
-const trackArray = (): Track => {
+const trackBrackets = (form: Form): Track => {
   let depth = 0;
   let inString = false;
   let escaped = false;
@@ -355,8 +396,9 @@ const trackArray = (): Track => {
       else if (byte === quote) inString = false;
       return 'content';
     }
+    if (form === 'objects' && depth === 0 && byte === newline) return 'next';
     if (isBlank(byte)) return 'blank';
-    if (depth === 0 && (byte === comma || byte === closing)) return byte === comma ? 'next' : 'end';
+    if (form === 'array' && depth === 0 && (byte === comma || byte === closing)) return byte === comma ? 'next' : 'end';
     if (byte === quote) inString = true;
     else if (byte === 0x7b || byte === 0x5b) depth += 1;
     else if ((byte === 0x7d || byte === closing) && depth > 0) depth -= 1;
@@ -374,12 +416,13 @@ const [opening, closing] = [0x5b, 0x5d];
 
 /**
  * Every record from a position on; memory holds one, or the beginning of one that is longer than `limit`. An array starts with its
- * bracket, everything else is read line by line.
+ * bracket, objects over several lines with a brace alone, everything else is read line by line.
  * @param start undefined = the beginning; in an array it is behind an element
  * @throws BrokenArray where the array does not end, or more follows its end.
  */
-async function* splitRecords(bytes: Bytes, start: Position | undefined, limit: number): AsyncGenerator<SplitRecord> {
-  const trackOf = (form: Form): Track => (form === 'array' ? trackArray() : trackLines);
+async function* splitRecords(given: Bytes, start: Position | undefined, limit: number): AsyncGenerator<SplitRecord> {
+  const { head, rest: bytes } = await peek(given, headOfForm);
+  const trackOf = (form: Form): Track => (form === 'lines' ? trackLines : trackBrackets(form));
   let form = start?.form ?? 'lines';
   let track = start && trackOf(form);
   let line = start?.line ?? 1;
@@ -401,7 +444,7 @@ async function* splitRecords(bytes: Bytes, start: Position | undefined, limit: n
       const byte = chunk[at] as number;
       const isBefore = track === undefined && (isBlank(byte) || byte === byteOrderMark[offset + at]);
       if (track === undefined && !isBefore) {
-        form = byte === opening ? 'array' : 'lines';
+        form = byte === opening ? 'array' : braceAlone.test(head.toString()) ? 'objects' : 'lines';
         track = trackOf(form);
         if (form === 'array') continue;
       }

@@ -71,6 +71,31 @@ test.each(Object.entries(plain))(
   },
 );
 
+test.each([undefined, 2])(
+  'forms: saved answers of the list, %s spaces deep: their records are read',
+  async (indent) => {
+    const answers = [[three[0], three[1]], [], [three[2], { n: 1 }]].map((data) => ({ count: 9, page: { data } }));
+    const from = await save(`${answers.map((one) => JSON.stringify(one, null, indent)).join('\r\n')}\n`);
+    const input = { from, records: 'page.data' };
+    const stop = new AbortController();
+    const first = importFile(pipeline.deps, input, {
+      batchBytes: 1,
+      signal: stop.signal,
+      onProgress: () => stop.abort(),
+    });
+    await expect(first).rejects.toThrow();
+    // What a batch has of an answer counts once the answer was read.
+    expect(await importFile(pipeline.deps, input)).toMatchObject({ records: 4, refused: 1 });
+    const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
+    expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
+    expect(await quarantined()).toEqual([expect.stringMatching(/^file:\d+ unique_id is absent$/)]);
+    // A call may have a field of that name.
+    const call = record(7, { page: { data: [1] } });
+    const calls = { from: await save(ndjson([call])), records: 'page.data' };
+    expect(await importFile(pipeline.deps, calls)).toMatchObject({ records: 1, refused: 0 });
+  },
+);
+
 test('forms: nothing but blanks is no record, and several members of gzip are one file', async () => {
   for (const content of ['', ' \n\n', '[]', ' [ ] ', '\ufeff', gzipSync('')])
     expect(await run(content)).toMatchObject({ records: 0, refused: 0 });
@@ -169,6 +194,12 @@ test.each<[string, string | Buffer, string, imported: unknown]>([
   ['gzip that is cut off', gzipSync(ndjson(many)).subarray(0, -2_000), 'IMPORT_FILE_BROKEN', expect.closeTo(275, -2)],
   ['zstd, which is unpacked on the way', Buffer.from('28b52ffd2004', 'hex'), 'IMPORT_ENCODING', 0],
   ['UTF-16', Buffer.from(`\ufeff${ndjson([record(1)])}`, 'utf16le'), 'IMPORT_ENCODING', 0],
+  ['UTF-16 without its mark', Buffer.from(ndjson([record(1)]), 'utf16le'), 'IMPORT_ENCODING', 0],
+  ['xz', Buffer.from('fd377a585a000004e6d6b446', 'hex'), 'IMPORT_ENCODING', 0],
+  ['bzip2', Buffer.from('425a6839314159265359a1', 'hex'), 'IMPORT_ENCODING', 0],
+  ['zip', Buffer.from('504b030414000000080000000a', 'hex'), 'IMPORT_ENCODING', 0],
+  ['Parquet', Buffer.from(`PAR1\u0015\u0004\u0015\n{"unique_id":"c1"}\nPAR1`), 'IMPORT_ENCODING', 0],
+  ['a tar file in gzip', gzipSync(Buffer.concat([Buffer.from('calls.json'), Buffer.alloc(502)])), 'IMPORT_ENCODING', 0],
 ])(
   'files that cannot be read to their end: %s: a terminal error, and what came before is imported',
   async (_, content, code, imported) => {
