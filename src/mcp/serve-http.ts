@@ -1,5 +1,6 @@
 /** Assistants over streamable HTTP. */
 
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +10,7 @@ import type { Access } from '../health/page/access.ts';
 import { originOf, type readCertificate } from '../lib/certificate.ts';
 
 const path = '/mcp';
+const sessionHeader = 'mcp-session-id';
 const maxBodyBytes = 256 * 1024;
 const limits = { requestTimeout: 60_000, headersTimeout: 10_000, maxHeaderSize: 16 * 1024 };
 const maxConnections = 64;
@@ -21,11 +23,13 @@ export const serveHttp = async (options: {
   readonly tls: ReturnType<typeof readCertificate>;
   readonly access: Access;
   /** `user` is the name of the request's token; without one, the user is that of this process. */
-  readonly assistantOf: (user?: string) => McpServer;
+  readonly assistantOf: (user?: string, session?: string) => McpServer;
   readonly onError: (error: Error) => void;
 }): Promise<{ readonly url: string; close(): Promise<void> }> => {
   const { access, assistantOf, onError, tls } = options;
-  const handler = createMcpHandler(({ authInfo }) => assistantOf(authInfo?.clientId));
+  const handler = createMcpHandler(({ authInfo, requestInfo }) =>
+    assistantOf(authInfo?.clientId, requestInfo?.headers.get(sessionHeader) ?? undefined),
+  );
   const answer = toNodeHandler(handler, { maxRequestBodySize: maxBodyBytes, onerror: onError });
   const serve = (request: IncomingMessage & { auth?: object }, response: ServerResponse): void => {
     const refusal = refuse(access, request);
@@ -37,6 +41,8 @@ export const serveHttp = async (options: {
     }
     const user = access.actorOf(request);
     if (user !== undefined) request.auth = { token: '', clientId: user, scopes: [] };
+    // Keeps no state: it joins the calls of a client, so that it can cancel its own.
+    if (request.headers[sessionHeader] === undefined) response.setHeader(sessionHeader, randomUUID());
     answer(request as never, response).catch(onError);
   };
   const server = tls === undefined ? createServer(limits, serve) : createTlsServer({ ...limits, ...tls }, serve);

@@ -44,6 +44,8 @@ export interface Place {
   readonly fragments: Fragments;
   /** A table or view of one of the two, as SQL names it. */
   relation(schema: string, name: string): string;
+  /** Columns that stand for `words` of table utterances; by default that column. */
+  readonly words?: readonly Readonly<Record<'name' | 'type' | 'description', string>>[];
   /** A text as a constant of SQL. */
   literal(text: string): string;
 }

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, describe, expect, test } from 'vitest';
+import { cookbook } from '../../src/marts/cookbook.ts';
+import { marts } from '../../src/marts/render-views.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
 import { ownRoleUrl } from '../../src/postgres/own-role.ts';
 import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
@@ -58,9 +60,11 @@ const serveHttp = async (...options: string[]): Promise<string> => {
 };
 
 const call = async (one: Client, name: string, args: Record<string, unknown> = {}) => {
-  const { content, isError } = await one.callTool({ name, arguments: args });
+  const { content, isError, structuredContent } = await one.callTool({ name, arguments: args });
   const [{ text } = { text: '' }] = content as { readonly text: string }[];
-  return isError === true ? { refused: text } : { ...JSON.parse(text), text };
+  if (isError === true) return { refused: text };
+  expect(structuredContent).toEqual(JSON.parse(text));
+  return { ...JSON.parse(text), text };
 };
 
 describe('over standard input and output', async () => {
@@ -88,9 +92,70 @@ describe('over standard input and output', async () => {
     expect(Object.keys(levels)).toEqual(['guards', 'rows']);
   });
 
+  test('a server offers what it allows: tools, tables, columns and queries of the cookbook', async () => {
+    const toolsOf = async (one: Client) => (await one.listTools()).tools.map(({ name }) => name);
+    expect(await toolsOf(restricted)).toEqual(['describe_tables', 'query', 'completeness']);
+    await expect(call(restricted, 'get_call', { call_id: 'x' })).rejects.toThrow(/not found/);
+    expect(restricted.getInstructions()).toMatch(/--transcripts/);
+    expect(open.getInstructions()).not.toMatch(/--transcripts/);
+    for (const one of [restricted, open]) {
+      const { relations } = await call(one, 'describe_tables');
+      expect(relations.map(({ name }: { name: string }) => name)).not.toContain('documents');
+      for (const { name } of relations) {
+        const { columns } = (await call(one, 'describe_tables', { name })).relations[0];
+        const named = columns.map((column: { name: string }) => column.name).join(', ');
+        const schema = marts.some((mart) => mart.name === name) ? 'calls_marts.' : '';
+        const { refused } = await call(one, 'query', { sql: `SELECT ${named} FROM ${schema}${name} LIMIT 1` });
+        expect(refused, name).toBeUndefined();
+      }
+      const { contents } = await one.readResource({ uri: 'callsync://cookbook' });
+      const queries = (contents as { text: string }[])[0]?.text.split(/^## .*$/m).slice(1) ?? [];
+      expect(queries.length).toBe(one === open ? cookbook.length : cookbook.length - 3);
+      for (const sql of queries) expect((await call(one, 'query', { sql })).refused, sql).toBeUndefined();
+    }
+  });
+
+  test('a refused column is named with the columns that are open, and without a command line', async () => {
+    for (const sql of ['SELECT content FROM utterances', 'SELECT content FROM calls.utterances']) {
+      const { refused } = await call(restricted, 'query', { sql });
+      expect(refused, sql).toMatch(
+        /^QUERY_REFUSED: This server may not read content\. Open columns of utterances: call_id, /,
+      );
+    }
+    const { refused } = await call(restricted, 'query', { sql: 'SELECT * FROM calls_marts.calls_wide' });
+    expect(refused).toMatch(/permission denied.* Open columns of calls_wide: call_id, .*\bagent\b/);
+    for (const one of [restricted, open])
+      for (const sql of ['SELECT privte FROM calls', 'SELECT 1 FROM nowhere']) {
+        const answer = await call(one, 'query', { sql });
+        expect(answer.refused).toMatch(/does not exist.*(Open columns of calls: call_id|describe_tables)/);
+        expect(answer.refused).not.toMatch(/callsync query|docs\//);
+      }
+  });
+
+  test('every argument and answer is described; other arguments, and days that do not exist, are refused', async () => {
+    for (const { name, inputSchema, outputSchema } of (await open.listTools()).tools) {
+      const { properties = {}, additionalProperties } = inputSchema as {
+        properties?: object;
+        additionalProperties?: boolean;
+      };
+      for (const [argument, schema] of Object.entries(properties))
+        expect(schema, `${name} ${argument}`).toHaveProperty('description');
+      expect([additionalProperties, outputSchema?.properties], name).toEqual([
+        false,
+        expect.objectContaining({ proven_through: expect.anything() }),
+      ]);
+    }
+    const wrong = { describe_tables: { table: 'calls' }, query: { sql: 'SELECT 1', limit: 5 } };
+    for (const [name, args] of Object.entries(wrong))
+      expect((await call(open, name, args)).refused, name).toMatch(/Unrecognized key|unrecognized/i);
+    for (const from of ['2026-13-01', '2026-02-31', '2026-2-1'])
+      for (const [name, more] of Object.entries({ completeness: {}, search_transcripts: { text: 'bonjour' } }))
+        expect((await call(open, name, { from, ...more })).refused, from).toMatch(/must be a day that exists/);
+    const large = await call(open, 'query', { sql: 'SELECT 9007199254740993 AS n, 1.250000000000000000 AS d' });
+    expect(large.rows).toEqual([{ n: '9007199254740993', d: 1.25 }]);
+  });
+
   test('transcripts are closed by default, and are data where they are open', async () => {
-    for (const [name, args] of Object.entries({ search_transcripts: { text: 'zanzibar' }, get_call: { call_id: 'x' } }))
-      expect((await call(restricted, name, args)).refused).toMatch(/QUERY_REFUSED.*--transcripts/);
     const utterances = await call(restricted, 'describe_tables', { name: 'utterances' });
     expect(JSON.stringify(utterances)).not.toContain('"content"');
     const found = await call(open, 'search_transcripts', { text: 'zanzibar' });
@@ -171,9 +236,10 @@ describe('over standard input and output', async () => {
     for (const sql of ["SELECT set_config('statement_timeout', '0', false), pg_sleep(20)", endless])
       expect((await call(brief, 'query', { sql })).refused, sql).toMatch(/longer/);
     const many = await call(brief, 'query', { sql: 'SELECT n FROM generate_series(1, 1000000) AS n' });
-    expect(many).toMatchObject({ complete: false, rows: [1, 2, 3, 4, 5].map((n) => ({ n })) });
+    const rows = [1, 2, 3, 4, 5].map((n) => ({ n }));
+    expect(many).toMatchObject({ complete: false, reason: 'there are more than 5 rows', rows });
     const large = await call(brief, 'query', { sql: "SELECT repeat('x', 3000000) AS text" });
-    expect(large).toMatchObject({ complete: false, rows: [] });
+    expect(large).toMatchObject({ complete: false, reason: 'the next row is beyond 2000 bytes', rows: [] });
     const breakout = 'SELECT 1 AS n) AS q) AS s) AS t UNION ALL (SELECT n::text FROM generate_series(1, 9) AS n';
     expect((await call(brief, 'query', { sql: breakout })).refused).toMatch(/syntax error/);
     expect(await here.postgres.warehouse.query(state)).toEqual(before);
@@ -209,6 +275,52 @@ describe('over standard input and output', async () => {
       await expect(recorder.query(sql), sql).rejects.toMatchObject({ code: 'DATABASE_PERMISSION' });
     await recorder.close();
   });
+});
+
+const runningQueries = async (): Promise<unknown> => {
+  const sql =
+    "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE '%endless_query%' AND pid <> pg_backend_pid() AND state = 'active'";
+  return (await here.postgres.warehouse.query(sql))[0]?.n;
+};
+const endless = { sql: 'SELECT count(*) AS endless_query FROM generate_series(1, 1000000000000)' };
+
+test('a cancelled call ends its query, also over HTTP by a client of an older revision', async () => {
+  const url = await serveHttp('--max-seconds', '600');
+  const stdio = await overStdio('--max-seconds', '600');
+  for (const one of [stdio, await overHttp(url)]) {
+    const stop = new AbortController();
+    const asked = one.callTool({ name: 'query', arguments: endless }, { signal: stop.signal });
+    await until('it runs', async () => (await runningQueries()) === 1);
+    stop.abort();
+    await expect(asked).rejects.toThrow();
+    await until('it has ended', async () => (await runningQueries()) === 0);
+  }
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const post = (message: object, session = '') =>
+    fetch(url, {
+      method: 'POST',
+      headers: { ...headers, 'mcp-protocol-version': '2025-11-25', ...(session && { 'mcp-session-id': session }) },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+    });
+  const clientInfo = { name: 'older', version: '1' };
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  const sessions = await Promise.all(
+    [1, 2].map(
+      async () => (await post({ id: 0, method: 'initialize', params: hello })).headers.get('mcp-session-id') ?? '',
+    ),
+  );
+  expect(new Set(sessions).size).toBe(2);
+  const [mine, other] = sessions as [string, string];
+  const asked = post({ id: 7, method: 'tools/call', params: { name: 'query', arguments: endless } }, mine).then((all) =>
+    all.text(),
+  );
+  await until('it runs', async () => (await runningQueries()) === 1);
+  const cancel = { method: 'notifications/cancelled', params: { requestId: 7 } };
+  await post(cancel, other);
+  expect(await runningQueries()).toBe(1);
+  await post(cancel, mine);
+  await until('it has ended', async () => (await runningQueries()) === 0);
+  await asked;
 });
 
 const send = (url: string, headers: Record<string, string>, body = '{}') =>

@@ -12,12 +12,7 @@ export default leaf({
     argument('<folder>', 'folder for the files; it must not exist. callsync creates it when all files are complete'),
   ],
   options: {
-    format: choice(
-      '--format <format>',
-      'documents, a file for each table, vCons one a line, or a file for each vCon',
-      exportFormats,
-      'ndjson',
-    ),
+    format: choice('--format <format>', 'documents, a file for each table, or for each vCon', exportFormats, 'ndjson'),
     from: parsed('--from <instant>', 'start of the range, inclusive (UTC); the first call by default', instant),
     to: toOption,
   },
@@ -29,7 +24,7 @@ export default leaf({
 without a time; output and manifest count these calls. NDJSON has whole documents, for callsync import. Parquet has the tables
 calls, utterances, words, tags, metadata, udfs, contacts and redactions (times in microseconds UTC, JSON and exact decimals as text). Whole documents
 are in NDJSON. Tables changes, deliveries, loads, verdicts and sync_state are records of one warehouse, so no export has them.
-A vCon (draft-ietf-vcon-vcon-core-04, which may still change) has parties, utterances, tags and the original record. Utterances have
+A vCon file (draft-ietf-vcon-vcon-core-04, which may still change) has parties, utterances, tags and the original record. Utterances have
 times if analytics.units is set. manifest.json counts the rows. If you stop an export, no files stay.`,
   within: withStore,
   run: async (given, options, store, { config, say }) => {

@@ -102,13 +102,14 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
       url: openSecret({ key: 'the URL of --events-url-file', file: options.eventsUrlFile })?.read,
     });
     services.defer(() => recorder.close());
-    const assistantOf = (user = readActor()) =>
+    const assistantOf = (user = readActor(), session?: string) =>
       createAssistant(
         {
           version: readVersion(),
           warehouse: name,
           dialect: kind.type,
           place,
+          has: settings,
           analytics: config.analytics,
           reader,
           limits: { rows: options.maxRows, bytes: options.maxBytes, billedBytes: options.maxBilledGb * gigabyte },
@@ -117,6 +118,7 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
           record: (what, actor) => recorder.record({ kind: 'assistant', what, actor }),
         },
         user,
+        session,
       );
     const onError = (error: Error): void => services.log('a request of an assistant failed', { error });
     const { stopped } = untilStopped();

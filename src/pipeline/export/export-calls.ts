@@ -16,7 +16,7 @@ import type { Store } from '../../store/store.ts';
 
 type VconUnits = Parameters<typeof toVcon>[1];
 
-export const exportFormats = ['ndjson', 'parquet', 'vcon', 'vcon-files'] as const;
+export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
 type ExportFormat = (typeof exportFormats)[number];
 
 interface ExportInput {
@@ -64,13 +64,10 @@ export const exportCalls = async (
 
 const openWriter = (folder: string, { format, processedField, units }: ExportInput): ExportWriter => {
   if (format === 'parquet') return createParquetWriter(folder, processedField);
-  if (format === 'ndjson')
-    return createLinesWriter(folder, 'calls.ndjson', ({ document }) => JSON.stringify(document ?? {}));
-  if (format === 'vcon-files') return createFilesWriter(folder, units);
-  return createLinesWriter(folder, 'calls.vcon.ndjson', (row) => JSON.stringify(toVcon(row, units), infinityAsText));
+  return format === 'ndjson' ? createLinesWriter(folder) : createFilesWriter(folder, units);
 };
 
-// Exports of one record a line: documents as `callsync import` reads them, and vCons.
+// Exports of documents, as `callsync import` reads them, and of vCons.
 
 /** Takes calls one by one. Memory holds only calls that are not on disk yet. */
 interface ExportWriter {
@@ -79,13 +76,14 @@ interface ExportWriter {
   finish(): Readonly<Record<string, number>>;
 }
 
-const createLinesWriter = (folder: string, name: string, toLine: (row: LedgerRow) => string): ExportWriter => {
+const createLinesWriter = (folder: string): ExportWriter => {
+  const name = 'calls.ndjson';
   const file = openSync(join(folder, name), 'wx', 0o600);
   let lines = 0;
   return {
-    write(row: LedgerRow) {
+    write({ document }) {
       lines += 1;
-      appendFileSync(file, `${toLine(row)}\n`);
+      appendFileSync(file, `${JSON.stringify(document ?? {})}\n`);
     },
     finish() {
       closeSync(file);

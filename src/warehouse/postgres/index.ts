@@ -5,7 +5,7 @@ import type { WarehouseKind } from '../kind.ts';
 import { checkPostgresAccess } from './check-access.ts';
 import { type PostgresWarehouseConfig, postgresWarehouseSchema } from './config.ts';
 import { postgresFragments } from './dialect.ts';
-import { literal, qualified } from './layout.ts';
+import { literal, qualified, wordColumns } from './layout.ts';
 import { createPostgresWarehouse } from './warehouse.ts';
 
 const urlOf = (name: string, { url, url_file }: PostgresWarehouseConfig) =>
@@ -32,6 +32,7 @@ export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
     fragments: postgresFragments,
     relation: (schema, name) => qualified({ schema, documents: false }, name),
     literal,
+    words: wordColumns,
   }),
   questions: [
     {

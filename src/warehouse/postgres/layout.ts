@@ -21,7 +21,8 @@ const sqlTypes: Readonly<Record<Exclude<ColumnType, 'words' | 'int'>, string>> =
   decimal: 'numeric',
 };
 
-const wordColumns: readonly PhysicalColumn[] = [
+/** The words of an utterance. */
+export const wordColumns: readonly PhysicalColumn[] = [
   {
     name: 'word_values',
     type: 'text[]',
