@@ -22,7 +22,7 @@ interface AssistantOptions {
   /** `postgres` or another kind: the dialect of the SQL. */
   readonly dialect: string;
   readonly place: Place;
-  /** What the warehouse has besides the tables. */
+  /** Whether the warehouse has table documents, and marts. */
   readonly has: Readonly<Record<'documents' | 'marts', boolean>>;
   readonly analytics: AnalyticsConfig;
   readonly reader: Reader;

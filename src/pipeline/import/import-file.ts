@@ -197,7 +197,7 @@ async function* openAnswers(records: AsyncIterable<SplitRecord>, path: string): 
   }
 }
 
-/** Files that are no text in UTF-8: first bytes, what they are, and the command that converts one, if one can. */
+/** Files that are no text in UTF-8: first bytes, form, and the command that converts one, if one can. */
 const foreignForms: readonly (readonly [first: string, form: string, command?: string])[] = [
   ['\xff\xfe', 'in UTF-16', 'iconv -f UTF-16 -t UTF-8 FILE'],
   ['\xfe\xff', 'in UTF-16', 'iconv -f UTF-16 -t UTF-8 FILE'],

@@ -84,7 +84,7 @@ test.each([undefined, 2])(
       onProgress: () => stop.abort(),
     });
     await expect(first).rejects.toThrow();
-    // What a batch has of an answer counts once the answer was read.
+    // The records of an answer count once it was read to its end.
     expect(await importFile(pipeline.deps, input)).toMatchObject({ records: 4, refused: 1 });
     const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
     expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
