@@ -1,5 +1,5 @@
-/** docs/reference/marts.md: how tables and marts hang together, and the columns of each mart. */
-import { columnsOf, tables } from '../schemas/tables.ts';
+/** docs/reference/marts.md: how tables and marts are joined, and the columns of each mart. */
+import { tables } from '../schemas/tables.ts';
 import type { Mart } from '../src/marts/mart.ts';
 import { marts, openMartColumns } from '../src/marts/render-views.ts';
 import { modelNameOf } from './dbt-package.ts';
@@ -32,9 +32,9 @@ export const renderMartsPage = (): string =>
     '[Completeness](../explanation/completeness.md#levels) defines the proof beside each day. [Gate pipelines](../guides/gate-pipelines.md) starts',
     'jobs on proven days.',
     '',
-    '```mermaid',
-    renderMermaid(),
-    '```',
+    'Joins:',
+    '',
+    ...joins.map(([from, to, by]) => `- \`${from}\` to ${to.map((name) => `\`${name}\``).join(', ')} by \`${by}\``),
     '',
     ...shown.map(section),
     '# Views behind the marts',
@@ -64,63 +64,14 @@ const section = (mart: Mart): string =>
     '',
   ].join('\n');
 
-interface Entity {
-  readonly name: string;
-  /** Columns of the key and those by which it is joined. */
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly isKey: boolean }[];
-}
+const others = (one: string, belongs: (mart: Mart) => boolean): string[] =>
+  shown.filter((mart) => mart.name !== one && belongs(mart)).map(({ name }) => name);
 
-interface Relation {
-  readonly from: string;
-  readonly to: string;
-  readonly by: string;
-  /** In Mermaid's crow's feet. */
-  readonly ends: string;
-}
-
-const entityOf = (one: {
-  readonly name: string;
-  readonly key: readonly string[];
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
-}): Entity => ({
-  name: one.name,
-  columns: one.columns
-    .filter(({ name }) => one.key.includes(name) || name === 'call_id')
-    .map(({ name, type }) => ({ name, type, isKey: one.key.includes(name) })),
-});
-
-const entities: readonly Entity[] = [
-  ...tables.map((table) => entityOf({ ...table, columns: columnsOf(table) })),
-  ...shown.map((mart) => entityOf(mart)),
+/** How relations are joined: from, to, by a column. */
+const joins: readonly (readonly [from: string, to: readonly string[], by: string])[] = [
+  ['loads', ['calls'], 'load_id'],
+  ['calls', tables.filter(({ kind }) => kind === 'child' || kind === 'history').map(({ name }) => name), 'call_id'],
+  ['calls', ['deliveries', 'calls_wide'], 'call_id'],
+  ['calls_wide', others('calls_wide', ({ columns }) => columns.some(({ name }) => name === 'call_id')), 'call_id'],
+  ['completeness_daily', others('completeness_daily', ({ key }) => key[0] === 'business_day'), 'business_day'],
 ];
-
-const relations: readonly Relation[] = [
-  ...tables
-    .filter(({ kind }) => kind === 'child' || kind === 'history')
-    .map(({ name }) => ({ from: 'calls', to: name, by: 'call_id', ends: '||--o{' })),
-  { from: 'calls', to: 'deliveries', by: 'call_id', ends: '|o--o{' },
-  { from: 'loads', to: 'calls', by: 'load_id', ends: '||--o{' },
-  { from: 'calls', to: 'calls_wide', by: 'call_id', ends: '||--||' },
-  ...shown
-    .filter(({ name, columns }) => name !== 'calls_wide' && columns.some((column) => column.name === 'call_id'))
-    .map(({ name, key }) => ({
-      from: 'calls_wide',
-      to: name,
-      by: 'call_id',
-      ends: `||--o${key.length > 1 ? '{' : '|'}`,
-    })),
-  ...shown
-    .filter(({ name, key }) => name !== 'completeness_daily' && key[0] === 'business_day')
-    .map(({ name }) => ({ from: 'completeness_daily', to: name, by: 'business_day', ends: '||--o{' })),
-];
-
-const renderMermaid = (): string =>
-  [
-    'erDiagram',
-    ...relations.map(({ from, to, by, ends }) => `  ${from} ${ends} ${to} : ${by}`),
-    ...entities.flatMap(({ name, columns }) => [
-      `  ${name} {`,
-      ...columns.map((column) => `    ${column.type} ${column.name}${column.isKey ? ' PK' : ''}`),
-      '  }',
-    ]),
-  ].join('\n');

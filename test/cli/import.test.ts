@@ -89,6 +89,17 @@ test('a request that finds less than it names says so, and one that can find not
     expect(short.stderr).toContain('Value 2 of 2 is no telephone number');
     expect(short.stderr).not.toContain(value);
   }
+  // A number in London, with and without its country.
+  await json([
+    'import',
+    await folder.write('uk.ndjson', line('call-uk', { in: { type: 'PHONE', data: '+442079460018' } })),
+  ]);
+  const hint = 'write others with + and country code';
+  const national = await ask(['erase', '--by', 'phone'], '020 7946 0018');
+  expect(national).toMatchObject({ code: 0, stderr: expect.stringContaining(hint) });
+  expect(national.stderr).not.toContain('7946');
+  for (const number of ['+44 20 7946 0018', '0044 20 7946 0018'])
+    expect((await ask(['erase', '--by', 'phone'], number)).stderr).not.toContain(hint);
   const mistyped = ['--by', 'metadata', '--key', 'Clientid'];
   for (const command of [['erase'], ['erase', '--yes'], ['privacy', 'export']]) {
     const unknown = await ask([...command, ...mistyped], 'sample');

@@ -111,6 +111,17 @@ const ask = async (port: number, head: string): Promise<string> => {
 
 const backfill = { startedAt: '2026-01-01T00:00:00Z', closedAt: null, link: 'http://127.0.0.1/', progress: null };
 
+test('the number of calls that a backfill has read is called so', async () => {
+  const progress = { state: 'running', share: 0.5, windows: 2, secondsLeft: 60, calls: 1_234 } as const;
+  const { address } = await serve(
+    {},
+    { ...calm, backfills: [{ ...backfill, name: 'b', status: 'RUNNING', error: null, progress }] },
+  );
+  const text = await (await fetch(address)).text();
+  expect(text).toMatch(/<th[^>]*>Calls<[\s\S]*1,234/);
+  expect(text).not.toMatch(/<th[^>]*>Rows</);
+});
+
 test('shows hostile names as text, under a policy that runs nothing but its own script', async () => {
   const hostile: PageState = {
     ...calm,

@@ -80,11 +80,17 @@ export const withPerson = <T>(
     const store = await openStoreService(services);
     await store.checkKeys();
     const privacy = openPrivacy(services.config);
+    const countries = countriesOf(services.config.privacy);
     const meant = meantBy(request, {
-      countries: countriesOf(services.config.privacy),
+      countries,
       tokensOf: (...value) => privacy?.tokensOf(...value) ?? [],
     });
     await checkMetadataKey(store, meant, mayCome);
+    const isNational = request.kind === 'phone' && !request.values.every((value) => /^(\+|00)/.test(value));
+    if (isNational && (await findCalls(store, meant)).length === 0)
+      say(
+        `No call is found. callsync reads national numbers as numbers of ${countries.join(', ')} (privacy.countries); write others with + and country code.`,
+      );
     return await work({ meant, store, services });
   });
 

@@ -198,7 +198,7 @@ const runs = ({ backfills: all, at }: PageState, formToken: string | null): Sect
     Name: ({ name, link }) => (link === null ? name : html`<a href="${link}">${name}</a>`),
     State: (one) => drawState(one, formToken),
     Progress: drawProgress,
-    Rows: ({ progress }) => progress && formatCount(progress.calls),
+    Calls: ({ progress }) => progress && formatCount(progress.calls),
     Duration: ({ startedAt, closedAt }) =>
       formatSpan((Date.parse(closedAt ?? new Date(at).toISOString()) - Date.parse(startedAt)) / 1000),
     'Started (UTC)': ({ startedAt }) => formatInstant(Date.parse(startedAt)),
