@@ -1,5 +1,6 @@
 /**
- * Receivers behind nginx, HAProxy, Caddy and Apache of Debian, with the blocks of docs/guides/proxies.md. About 9 minutes
+ * Receivers behind nginx, HAProxy, Caddy and Apache of Debian, with the blocks of docs/guides/proxies.md, and a
+ * backfill behind nginx with a limit of requests. About 12 minutes
  * in all, each case as it says. Needs root to install the proxies.
  */
 import { randomInt } from 'node:crypto';

@@ -97,7 +97,8 @@ export const tryRoundTrip = async (options: {
   const last = sent.attempts.at(-1);
   if (!sent.delivered) {
     const small = await sendWebhook({ ...common, secret: key?.secret, retry: false });
-    await store.take(small.deliveryId);
+    // A proxy may have refused a delivery that the receiver stored.
+    for (const { deliveryId } of [sent, small]) await store.take(deliveryId);
     return small.delivered ? explainLimit(url, bytes, last) : explainRefusal(url, last);
   }
   for (const until = Date.now() + storedWithinMs; !(await store.take(sent.deliveryId)); await delay(100)) {
