@@ -6,6 +6,7 @@ import { exitOf, exits, nextStep } from '../src/cli/shell/output.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
 import { databaseFaults } from '../src/postgres/errors.ts';
 import { passing } from '../src/source/http/http.ts';
+import { bigqueryFaults } from '../src/warehouse/bigquery/errors.ts';
 
 /** Meanings of errors whose messages come from elsewhere, for the page of errors. */
 export const meanings: Readonly<Record<string, string>> = {
@@ -37,8 +38,8 @@ export interface ErrorCode {
 const foreign =
   /^(AUTO_UPGRADE|BYTE_ARRAY|CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|LOG_ANALYZER|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|TIMESTAMP_MICROS|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
 /** The table of BigQuery's faults names codes without a call; `stop` and `missing` are terminal. */
-const judged = /(?:\[|meaning:)\s*'(duplicate|missing|lost|again|gone|quota|stop)',\s*(?:code: )?$/;
-const hintOfJudged = /^,\s*(?:'.*'|\/.*\/i),\s*(?=')/;
+const judged = /meaning:\s*'(duplicate|missing|lost|again|gone|quota|stop)',\s*code: $/;
+const isFinal = (meaning: string): boolean => /stop|missing/.test(meaning);
 const byBigquery = 'BigQuery could not …: ….';
 const literal = /'([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)'/g;
 const roots = ['src', 'activities', 'workflows'];
@@ -99,6 +100,13 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
     one.files.add('src/postgres/errors.ts');
     one.says.push({ message, hint });
   }
+  for (const [meaning, code, , hint] of bigqueryFaults) {
+    const one = found.get(code) ?? { kinds: new Set(), judged: new Set(), says: [], files: new Set() };
+    found.set(code, one);
+    one.judged.add(isFinal(meaning) ? 'terminal' : 'transient');
+    one.files.add('src/warehouse/bigquery/errors.ts');
+    if (one.says.every((other) => other.hint !== hint)) one.says.push({ message: byBigquery, hint });
+  }
   for (const { path, text } of sources(root)) {
     for (const match of text.matchAll(literal)) {
       const [whole, code = ''] = match;
@@ -109,7 +117,7 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
       const rest = surroundings(text, match.index + whole.length);
       const meaning = judged.exec(text.slice(Math.max(0, match.index - 60), match.index))?.[1];
       if (meaning !== undefined) {
-        one.judged.add(/stop|missing/.test(meaning) ? 'terminal' : 'transient');
+        one.judged.add(isFinal(meaning) ? 'terminal' : 'transient');
         one.files.add(path);
       }
       let message: string | undefined = meaning === undefined ? undefined : byBigquery;
@@ -119,7 +127,7 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
         const gap = /^\s*,\s*/.exec(rest)?.[0].length ?? 0;
         message = readLiteral(rest, gap);
       }
-      const at = (meaning === undefined ? /\bhint:\s*/ : hintOfJudged).exec(rest);
+      const at = /\bhint:\s*/.exec(rest);
       const isNear = at !== null && (call !== null || at.index < 400);
       const hint = isNear ? readLiteral(rest, at.index + at[0].length) : undefined;
       const isKnown = one.says.some((pair) => pair.message === message && pair.hint === hint);

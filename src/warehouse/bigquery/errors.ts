@@ -29,86 +29,44 @@ export interface Fault {
  */
 export type Meaning = 'duplicate' | 'missing' | 'lost' | 'again' | 'gone' | 'quota' | 'stop';
 
-/** The faults are BigQuery's words for them and HTTP statuses, or a pattern of the message; last, a next step. */
-type Rule = readonly [meaning: Meaning, code: string, faults: string | RegExp, hint?: string];
-
-/** The first that matches wins. */
-const rules: readonly Rule[] = [
-  [
-    'again',
-    'BIGQUERY_CONFLICT',
-    /could not serialize access|aborted due to concurrent update|due to concurrent (update|transaction)/i,
-  ],
-  ['again', 'BIGQUERY_BUSY', /too many DML statements outstanding/i],
-  ['again', 'BIGQUERY_STREAMING_BUFFER', /streaming buffer/i],
-  ['missing', 'BIGQUERY_STAGING_LOST', /staging is incomplete/i],
-  [
-    'stop',
-    'BIGQUERY_CREDENTIALS',
-    /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\bPEM\b|private key/i,
-    'Check `key_file`, or run `gcloud auth application-default login`.',
-  ],
-  ['duplicate', 'BIGQUERY_DUPLICATE', 'duplicate 409'],
-  ['gone', 'BIGQUERY_UNREACHABLE', 'gone', 'Start it with callsync bigquery-emulator, or correct `api_endpoint`.'],
-  [
-    'quota',
-    'BIGQUERY_QUOTA',
-    'quotaExceeded dailyLimitExceeded dailyLimitExceededUnreg',
-    'Lower `quota` of this warehouse or raise the quota of the project.',
-  ],
-  [
-    'again',
-    'BIGQUERY_BUSY',
-    'rateLimitExceeded userRateLimitExceeded jobRateLimitExceeded concurrentLimitExceeded resourceInUse tableUnavailable stopped timeout',
-  ],
-  ['again', 'BIGQUERY_UNAVAILABLE', 'backendError internalError jobBackendError jobInternalError'],
-  [
-    'stop',
-    'BIGQUERY_ACCESS_DENIED',
-    'accessDenied authError required blocked',
-    'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
-  ],
-  ['stop', 'BIGQUERY_BILLING', 'billingNotEnabled billingTierLimitExceeded', 'Enable billing for the project.'],
-  [
-    'stop',
-    'BIGQUERY_BYTES_LIMIT',
-    'bytesBilledLimitExceeded',
-    'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
-  ],
-  ['stop', 'BIGQUERY_TOO_LARGE', 'resourcesExceeded responseTooLarge', 'Lower `max_calls_per_load`.'],
-  [
-    'missing',
-    'BIGQUERY_NOT_FOUND',
-    'notFound',
-    'If tables of a warehouse are missing, run callsync warehouse fill NAME. In your own query, check the names.',
-  ],
-  ['missing', 'BIGQUERY_NOT_FOUND', '404', 'Correct project, dataset and location, then run callsync doctor.'],
-  ['lost', 'BIGQUERY_UNAVAILABLE', '408 500 502 503 504'],
-  ['again', 'BIGQUERY_BUSY', '429'],
-  [
-    'stop',
-    'BIGQUERY_ACCESS_DENIED',
-    '401 403',
-    'Correct the credentials or the roles of the account, then run callsync doctor.',
-  ],
-  [
-    'stop',
-    'BIGQUERY_REFUSED',
-    'invalid invalidQuery invalidUser badRequest parseError notImplemented attributeError',
-    'In your own query, check words and names (docs/reference/tables.md, docs/reference/marts.md). Otherwise, report the message.',
-  ],
-];
-const unknown: Rule = ['stop', 'BIGQUERY_REFUSED', '', 'See the message and the job in the console.'];
+/**
+ * One kind of fault a line; the first that matches wins. The columns: its meaning, our code, BigQuery's words for it and HTTP
+ * statuses or after / a pattern of the message, the next step.
+ */
+export const bigqueryFaults = `
+again | BIGQUERY_CONFLICT | /could not serialize access|aborted due to concurrent update|due to concurrent (update|transaction)
+again | BIGQUERY_BUSY | /too many DML statements outstanding
+again | BIGQUERY_STREAMING_BUFFER | /streaming buffer
+missing | BIGQUERY_STAGING_LOST | /staging is incomplete
+stop | BIGQUERY_CREDENTIALS | /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\\bPEM\\b|private key | Check \`key_file\`, or run \`gcloud auth application-default login\`.
+duplicate | BIGQUERY_DUPLICATE | duplicate 409
+gone | BIGQUERY_UNREACHABLE | gone | Start it with callsync bigquery-emulator, or correct \`api_endpoint\`.
+quota | BIGQUERY_QUOTA | quotaExceeded dailyLimitExceeded dailyLimitExceededUnreg | Lower \`quota\` of this warehouse or raise the quota of the project.
+again | BIGQUERY_BUSY | rateLimitExceeded userRateLimitExceeded jobRateLimitExceeded concurrentLimitExceeded resourceInUse tableUnavailable stopped timeout
+again | BIGQUERY_UNAVAILABLE | backendError internalError jobBackendError jobInternalError
+stop | BIGQUERY_ACCESS_DENIED | accessDenied authError required blocked | Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.
+stop | BIGQUERY_BILLING | billingNotEnabled billingTierLimitExceeded | Enable billing for the project.
+stop | BIGQUERY_BYTES_LIMIT | bytesBilledLimitExceeded | Raise \`maximum_bytes_billed\` or lower \`max_calls_per_load\`.
+stop | BIGQUERY_TOO_LARGE | resourcesExceeded responseTooLarge | Lower \`max_calls_per_load\`.
+missing | BIGQUERY_NOT_FOUND | notFound | If tables of a warehouse are missing, run callsync warehouse fill NAME. In your own query, check the names.
+missing | BIGQUERY_NOT_FOUND | 404 | Correct project, dataset and location, then run callsync doctor.
+lost | BIGQUERY_UNAVAILABLE | 408 500 502 503 504
+again | BIGQUERY_BUSY | 429
+stop | BIGQUERY_ACCESS_DENIED | 401 403 | Correct the credentials or the roles of the account, then run callsync doctor.
+stop | BIGQUERY_REFUSED | invalid invalidQuery invalidUser badRequest parseError notImplemented attributeError | In your own query, check words and names (docs/reference/tables.md, docs/reference/marts.md). Otherwise, report the message.
+stop | BIGQUERY_REFUSED | / | See the message and the job in the console.`
+  .trim()
+  .split('\n')
+  .map((line) => line.split(' | ') as [meaning: Meaning, code: string, faults: string, hint?: string]);
 
 export const judge = (fault: Fault): { readonly meaning: Meaning; readonly code: string; readonly hint?: string } => {
   if (fault.lost === true) return { meaning: 'lost', code: 'BIGQUERY_UNREACHABLE' };
   const { reason = '', status, message } = fault;
-  const [meaning, code, , hint] =
-    rules.find(([, , faults]) =>
-      typeof faults === 'string'
-        ? faults.split(' ').some((word) => word === reason || word === String(status))
-        : faults.test(message),
-    ) ?? unknown;
+  const matches = (faults: string): boolean =>
+    faults.startsWith('/')
+      ? new RegExp(faults.slice(1), 'i').test(message)
+      : faults.split(' ').some((word) => word === reason || word === String(status));
+  const [meaning, code, , hint] = bigqueryFaults.find(([, , faults]) => matches(faults)) as (typeof bigqueryFaults)[0];
   return { meaning, code, hint };
 };
 
