@@ -14,6 +14,8 @@ export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>
   load: ['--runs', '1', '--calls', '30'],
   mcp: ['--calls', '50', '--runs', '3'],
   memory: 'takes minutes',
+  // Two pages, between which calls move.
+  peers: ['--calls', '450'],
   privacy: ['1', 'fuzz=200'],
   'read-memory': 'takes minutes',
   'receiver-privacy': ['--rounds', '0', '--seconds', '0.2', '--connections', '2', '--no-visible'],
