@@ -1,7 +1,8 @@
 /** Config section `sync:`: how calls are kept up to date. */
 import { z } from 'zod';
+import { parseInstant } from '../instant.ts';
 import { scheduledBackfillSchema } from './backfills.ts';
-import { a, durationSchema, ownNames, parseDuration, parseInstant, withDefault } from './values.ts';
+import { a, durationSchema, ownNames, parseDuration, withDefault } from './values.ts';
 
 const { between, duration, list, natural, notNegative, oneOf } = withDefault;
 

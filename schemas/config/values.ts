@@ -25,15 +25,6 @@ export const durationSchema = (least = '0s') =>
     .transform((text) => parseDuration(text) ?? Number.NaN)
     .refine((ms) => ms >= (parseDuration(least) as number), { error: `must be from ${least} to 36500d` });
 
-const instantForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
-
-/** Microseconds of a date (UTC) or a date-time with its zone, from 1685 to 2254; undefined for any other text. */
-export const parseInstant = (text: string): number | undefined => {
-  const isReal = instantForm.test(text) && z.iso.date().safeParse(text.slice(0, 10)).success;
-  const micros = isReal ? Date.parse(text) * 1000 : Number.NaN;
-  return Number.isSafeInteger(micros) ? micros : undefined;
-};
-
 /** Whether `new URL` leaves these parts of an address empty; callsync would drop them. */
 const hasNo =
   (...parts: readonly ('username' | 'password' | 'search' | 'hash')[]) =>

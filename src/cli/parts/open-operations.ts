@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { type Client, WorkflowFailedError } from '@temporalio/client';
 import { Registry } from 'prom-client';
-import { parseInstant } from '../../../schemas/config/values.ts';
 import type { Config } from '../../../schemas/config.ts';
+import { parseInstant } from '../../../schemas/instant.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../../workflows/messages.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { createRegistry, watchInbox } from '../../health/metrics/registry.ts';

@@ -1,6 +1,6 @@
 /** Commands as data: options, their parsers, examples and work, which these functions give to commander. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
-import { parseInstant } from '../../../schemas/config/values.ts';
+import { parseInstant } from '../../../schemas/instant.ts';
 import { type Exit, endWith, print } from './output.ts';
 
 /** An option, or an argument, with the type of its value. */
