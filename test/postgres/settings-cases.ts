@@ -92,14 +92,14 @@ const drawn = fc.record({
   }),
   /** TZ of the process. */
   zone: fc.constantFrom('UTC', 'Europe/Paris', 'America/St_Johns', 'Asia/Kolkata', 'Pacific/Apia'),
-  /** Options of CREATE DATABASE. */
+  /** Options of CREATE DATABASE. Marts and the search need UTF-8. */
   created: fc.constantFrom(
     '',
     "LOCALE_PROVIDER icu ICU_LOCALE 'fr'",
     "LOCALE_PROVIDER icu ICU_LOCALE 'en-u-kn-true'",
     "LOCALE_PROVIDER icu ICU_LOCALE 'tr'",
     "LOCALE_PROVIDER libc LC_COLLATE 'C.utf8' LC_CTYPE 'C'",
-    "LOCALE_PROVIDER libc LOCALE 'C' ENCODING 'SQL_ASCII'",
+    "LOCALE_PROVIDER libc LOCALE 'C' ENCODING 'UTF8'",
   ),
   pooled: fc.boolean(),
 });
