@@ -14,6 +14,7 @@ import { randomStream } from '../src/simulator/calls/random.ts';
 import { words } from '../src/simulator/calls/vocabulary.ts';
 import type { Conversation, Planted, Said, Talk } from './privacy/conversations.ts';
 import { converse } from './privacy/conversations.ts';
+import { makeSentences, scoreSentences } from './privacy/oracle.ts';
 import { heldOut, type Phrasings, second, third, tuning } from './privacy/phrasings.ts';
 import { seen } from './privacy/seen.ts';
 import { makeValue, type Random } from './privacy/values.ts';
@@ -188,6 +189,25 @@ for (const [name, talk] of [['seen conversations', seen] as const, ['withheld co
       console.log(`  ${kind} not found: ${words.map(([word, times]) => `${word} ×${times}`).join(', ')}`);
   }
 }
+
+/** Sentences of libraries that know nothing of the detectors: `seed=N`, `count=N` for each kind, `corpus=FILE`. */
+const optionOf = (name: string): string | undefined =>
+  process.argv.find((arg) => arg.startsWith(`${name}=`))?.slice(name.length + 1);
+const seed = Number(optionOf('seed') ?? 1);
+const sentences = await makeSentences(seed, Number(optionOf('count') ?? Math.ceil(1_000 * share)), optionOf('corpus'));
+const oracle = scoreSentences(sentences, (what, { said }, findings) => {
+  const spoken = said.map(([speaker, text]) => ({ speaker, text }));
+  if (process.argv.includes('--oracle-misses')) show(what, spoken, findings);
+});
+const percent = (part: number, all: number): string => (all === 0 ? '-' : ((100 * part) / all).toFixed(1)).padStart(6);
+console.log(`oracle, seed ${seed}: values, % whole, whole by their own detector, touched, precision`);
+for (const [kind, { values, whole, named, touched, right, findings }] of [...oracle.kinds].sort())
+  console.log(
+    `  ${kind.padEnd(14)} ${String(values).padStart(5)} ${percent(whole, values)} ${percent(named, values)} ${percent(touched, values)} ${percent(right, findings)}`,
+  );
+for (const [sort, { sentences: all, hit }] of [...oracle.harmless].sort())
+  console.log(`  harmless ${sort.padEnd(16)} ${String(all).padStart(6)} sentences, hit ${percent(hit, all)} %`);
+console.log(`  harmless sentences that became [unread]: ${oracle.unread}`);
 
 const processorMs = (): number => {
   const { user, system } = process.cpuUsage();

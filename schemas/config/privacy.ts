@@ -45,7 +45,9 @@ export const privacyConfigSchema = z
       .min(1)
       .default(['FR'])
       .describe('Countries (ISO codes) whose national telephone numbers the detectors know; the first is the default.'),
-    disabled_detectors: list(z.enum(['phone', 'card', 'cvv', 'iban', 'email', 'nir', 'birth'])).describe(
+    disabled_detectors: list(
+      z.enum(['phone', 'card', 'cvv', 'iban', 'email', 'nir', 'birth', 'account', 'expiry', 'last4']),
+    ).describe(
       'Detectors that `redact` leaves out.',
     ),
     patterns: list(patternSchema).describe('Detectors of your own.'),

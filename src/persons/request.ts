@@ -41,6 +41,7 @@ export const requestKinds: Readonly<Record<PersonRequest['kind'], Kind>> = {
     isValid: (value) => /^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(value),
   },
   iban: { name: 'IBAN', read: compact, isValid: (value) => /^[A-Z]{2}\d\d[A-Z\d]{11,30}$/.test(value) },
+  account: { name: 'account number', read: compact, isValid: (value) => /^\d{5,23}$/.test(value) },
   card: { name: 'card number', read: compact, isValid: (value) => /^\d{13,19}$/.test(value) },
   nir: {
     name: 'social security number',

@@ -4,12 +4,12 @@ import { type Redaction, redactionsField } from '../calls/redactions.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { detect } from './detect.ts';
 import { announces } from './detect-context.ts';
-import { leastDigits } from './detect-numbers.ts';
 import { type Finding, joinedDetectors } from './finding.ts';
 import { lookAt } from './first-look.ts';
 import { normalizeNumber } from './phone-number.ts';
 import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
+import { leastDigits } from './runs.ts';
 import { type Aliases, isToken, makeTokens, type TokenKeys, type Tokens } from './tokens.ts';
 import { listRedactions, readUtterances, replaceFindings, replaceText } from './transcript.ts';
 

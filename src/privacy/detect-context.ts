@@ -1,59 +1,88 @@
-/** Finds values that only their context shows: card verification values, dates of birth. */
-import { type Claims, findRuns, spansOf, textOf } from './detect-numbers.ts';
+/** Finds values that only their context shows: card verification values, dates of birth, expiry dates, accounts. */
 import type { Span } from './finding.ts';
+import { type Announced, compilePhrases, languages, splitPhrases, wordsOf } from './languages.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
-import { setOf, toKey } from './read-text.ts';
+import type { Token } from './read-text.ts';
+import { type Claims, findRuns, spansOf, textOf } from './runs.ts';
+import type { Said } from './spelling.ts';
 
-/** Over text without accents. */
-const contexts = {
-  cvv: /[ck]rypto\w*|pictogramme|(?<!\[)\bcv[cv]\d?\b|(?:code|numero) de securite(?! sociale)|security (?:code|number)|verification (?:code|value|number)|(?:trois|3|quatre|4) (?:derniers )?chiffres|(?:three|3|four|4) (?:last )?digits|last (?:three|3|four|4) digits|dos de (?:la|ma|votre|sa) carte|derriere (?:la|ma|votre|sa) carte|back of (?:the|my|your) card/g,
-  birth:
-    /\bnee?s?\b|naissance|\bborn\b|date of birth|birth ?(?:day|date)|\bd\W?o\W?b\b|\bddn\b|anniversaire|\bje suis (?:du|de)\b/g,
+/** Words that announce a value, at a place of their utterance. */
+export interface Mention {
+  readonly kind: Announced;
+  readonly start: number;
+  readonly end: number;
+}
+
+const announcements = compilePhrases(
+  languages.flatMap(({ announces: own }) =>
+    Object.entries(own).map(([kind, phrases]) => [phrases, kind as Announced] as const),
+  ),
+);
+
+/** In the order of their ends. The names that stand for values say nothing. */
+export const findMentions = (tokens: readonly Token[]): readonly Mention[] => {
+  const words = tokens.filter(({ kind }, at) => kind !== 'mark' && tokens[at - 1]?.text !== '[');
+  const mentions = words.flatMap(({ start }, at): Mention[] => {
+    const found = announcements(words, at);
+    return found === undefined ? [] : [{ kind: found.meaning, start, end: words[at + found.length - 1]?.end ?? start }];
+  });
+  return mentions.sort((a, b) => a.end - b.end || b.start - a.start);
 };
 
-/** A quick filter on raw text, wider than both. Text that it skips has no announcement. */
-const announcement =
-  /rypto|pictogr|cv[cv]|curit|chiffres|digits|rification|\bdos d|derri|back of|\bn[e\u00e9\u00c9][e\u00e9\u00c9]?s?(?![a-z\d_])|naissance|born|birth|d\W?o\W?b|\bddn|anniversaire|\bje suis d/i;
+/** Kinds of values that nothing but words shows. */
+/** Short ones, which no other look finds. */
+const inContext = ['cvv', 'birth', 'last4', 'expiry'] as const;
+export type InContext = (typeof inContext)[number] | 'account';
 
-/** Whether words announce a card verification value or a date of birth. */
-export const announces = (text: string): boolean => {
-  if (!announcement.test(text)) return false;
-  const stripped = stripAccents(text);
-  return Object.values(contexts).some((context) => stripped.search(context) !== -1);
+const accents: Readonly<Record<string, string>> = {
+  a: '[a\u00e0\u00e2]',
+  e: '[e\u00e9\u00e8\u00ea]',
+  o: '[o\u00f4]',
+  u: '[u\u00fb]',
 };
+const patternOf = (words: readonly string[]): string =>
+  words
+    .map((word) => word.replaceAll('*', '[a-z]*').replace(/^_$/, '[a-z]+'))
+    .map((word) => word.replaceAll(/(?<!\[)[aeou]/g, (letter) => accents[letter] ?? letter))
+    .join('[^a-z\\d\u00e0-\u00ff]*');
+/** Nearly no text announces a value, and reading its words costs several times as much as this. */
+const announcing = new RegExp(
+  `(?<![a-z\\d\u00e0-\u00ff_[])(?:${languages
+    .flatMap(({ announces: own }) => inContext.flatMap((kind) => splitPhrases(own[kind])).map(patternOf))
+    .join('|')})(?![a-z\\d\u00e0-\u00ff])`,
+);
 
-/** Utterances behind the question in which its answer is looked for. */
-const answersWithin = 2;
-/** Most characters between the announcement and the value, in one utterance. */
-const reach = 60;
+/** Whether words announce a value that only they show. */
+export const announces = (text: string): boolean => announcing.test(text.toLowerCase());
 
-/** Lower case without accents, of the same length. */
-const stripAccents = (text: string): string => {
-  const key = toKey(text);
-  return key.length === text.length
-    ? key
-    : [...text].map((char) => (char.length === 1 ? toKey(char).charAt(0) || ' ' : '  ')).join('');
-};
+/** `answersWithin` = utterances behind the question in which its answer is looked for. `reach` = most characters between the announcement and the value, in one utterance. */
+const near = { answersWithin: 2, reach: 60 };
+/** A value that follows at once goes before numbers of which it might be a part. */
+export const atOnce = { answersWithin: 0, reach: 12 };
 
-type Announced = { readonly value: string; readonly spans: readonly Span[] };
+type Value = { readonly value: string; readonly spans: readonly Span[] };
 
-const findCodes = (pieces: readonly Piece[]): Announced[] =>
-  findRuns(pieces, 0)
-    .filter((atoms) => /^\d{3,4}$/.test(textOf(atoms)))
-    .map((atoms) => ({ value: textOf(atoms), spans: spansOf(atoms) }));
+const codeFinder =
+  (least: number, most: number) =>
+  ([pieces = []]: readonly (readonly Piece[])[]): Value[] =>
+    findRuns(pieces, 0)
+      .map((atoms) => ({ value: textOf(atoms), spans: spansOf(atoms) }))
+      .filter(({ value }) => /^\d+$/.test(value) && value.length >= least && value.length <= most);
 
 /** Claims the first value behind each mention: in the rest of its utterance, then in the beginnings of the next ones. */
 export const claimAnnounced = (
-  detector: keyof typeof contexts,
+  detector: InContext,
   spoken: readonly Spoken[],
   pieces: readonly (readonly Piece[])[],
+  mentionsIn: (utterance: number) => readonly Mention[],
+  announcing: readonly number[],
   claims: Claims,
+  { answersWithin, reach } = near,
 ): void => {
-  const find = detector === 'cvv' ? findCodes : findDates;
   const known = new Map<number, Heard>();
   const hear = (utterance: number): Heard => {
-    const heard =
-      known.get(utterance) ?? hearValues(detector, spoken[utterance]?.text ?? '', find(pieces[utterance] ?? []));
+    const values = () => finders[detector](pieces.slice(utterance, utterance + 1 + near.answersWithin));
+    const heard = known.get(utterance) ?? hearValues(detector, spoken[utterance]?.text ?? '', values());
     known.set(utterance, heard);
     return heard;
   };
@@ -61,17 +90,15 @@ export const claimAnnounced = (
     if (first !== undefined) hear(first.utterance).claimed[first.start] = 1;
   };
   for (const finding of claims.findings) if (finding.detector === detector) note(finding.spans);
-  for (const [utterance, { text }] of spoken.entries()) {
-    if (!announcement.test(text)) continue;
-    // Accents are one character here: composed text keeps its offsets without them.
-    for (const match of stripAccents(text).matchAll(contexts[detector])) {
-      const end = match.index + match[0].length;
+  for (const utterance of announcing) {
+    for (const { kind, end } of mentionsIn(utterance)) {
+      if (kind !== detector) continue;
       const windows = Array.from({ length: 1 + answersWithin }, (_, behind) => ({
         heard: hear(utterance + behind),
         from: behind === 0 ? end : 0,
       }));
-      if (windows.some(({ heard, from }) => isAnswered(heard, from))) continue;
-      const value = windows.flatMap(({ heard, from }) => firstWithin(heard, from, claims) ?? [])[0];
+      if (windows.some(({ heard, from }) => isAnswered(heard, from, reach))) continue;
+      const value = windows.flatMap(({ heard, from }) => firstWithin(heard, from, reach, claims) ?? [])[0];
       if (value === undefined) continue;
       claims.add({ detector, ...value });
       note(value.spans);
@@ -82,7 +109,7 @@ export const claimAnnounced = (
 type Heard = ReturnType<typeof hearValues>;
 
 /** Announcements and values in one utterance. */
-const hearValues = (detector: string, text: string, values: readonly Announced[]) => ({
+const hearValues = (detector: string, text: string, values: readonly Value[]) => ({
   values,
   /** Values before it stand before every further mention. */
   next: 0,
@@ -92,36 +119,32 @@ const hearValues = (detector: string, text: string, values: readonly Announced[]
   claimed: new Uint8Array(text.length),
 });
 
-const isAnswered = ({ lastReplaced, claimed }: Heard, from: number): boolean =>
+const isAnswered = ({ lastReplaced, claimed }: Heard, from: number, reach: number): boolean =>
   lastReplaced >= from || claimed.subarray(from, from + reach).includes(1);
 
-const firstWithin = (heard: Heard, from: number, claims: Claims): Announced | undefined => {
+const firstWithin = (heard: Heard, from: number, reach: number, claims: Claims): Value | undefined => {
   const startOf = (at: number): number => heard.values[at]?.spans[0]?.start ?? Number.POSITIVE_INFINITY;
   while (startOf(heard.next) < from) heard.next += 1;
   for (let at = heard.next; startOf(at) < from + reach; at += 1)
-    if (claims.isFree((heard.values[at] as Announced).spans)) return heard.values[at];
+    if (claims.isFree((heard.values[at] as Value).spans)) return heard.values[at];
   return undefined;
 };
 
-type Said = Exclude<Piece, { kind: 'turn' }>;
-
-const months = setOf(
-  `janvier january jan janv fevrier february feb fev fevr mars march mar avril april avr apr mai may juin june jun juillet july jul juil
-   aout august aug septembre september sep sept octobre october oct novembre november nov decembre december dec`,
-);
-const unitOrdinals = setOf('first second third fourth fifth sixth seventh eighth ninth');
-const otherOrdinals = setOf(
-  `premier tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth`,
-);
-const between = setOf("of de du the le er ere st nd rd th in en and , . - / '");
+const months = wordsOf((language) => language.months);
+const unitOrdinals = wordsOf(({ ordinals }) => ordinals[0]);
+const otherOrdinals = wordsOf(({ ordinals }) => ordinals[1]);
+const between = new Set([...wordsOf(({ betweenDates }) => betweenDates), ...",.-/'"]);
 
 /** "12/03/1985" and "1985-03-12" are one token. */
 const written =
   /^(?:(?:[0-3]?\d\/[01]?\d|[01]?\d\/[0-3]?\d)\/(?:19|20)\d\d$|(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))/;
 
+/** "zéro deux mille neuf cent cinquante" is February 1950. */
+const monthAndYear = /^(0?[2-9]|1[0-2])(9\d\d)$/;
+
 /** The search for dates runs over signs: digits of a number, or a letter for each kind of word. */
 const signOf = (piece: Said): string => {
-  if (piece.kind === 'number') return piece.text;
+  if (piece.kind === 'number') return piece.text.replace(monthAndYear, '$11$2');
   if (piece.kind === 'mark') return 'x';
   const { key } = piece;
   if (months.has(key)) return 'M';
@@ -138,27 +161,41 @@ const [day, day2, month, month2, year] = [
   '(?:0_[1-9]|1_[0-2])',
   '(?:(?:1_9|2_0)_\\d_\\d)',
 ].map(spaced) as [string, string, string, string, string];
-const namedDay = '(?:(?:20|30) u|[ou]|0?[1-9]|[12]\\d|3[01])';
-const dates = new RegExp(
-  spaced(
-    `(?<=^| )(?:W|(?:${namedDay} M|M ${namedDay}) (?:${year}|\\d\\d)|${year}_${month2}_${day2}|${day}_${month}_${year}|${month}_${day}_${year}|(?:${day2}_${month}|${day}_${month2})_\\d_\\d)(?= |$)`,
-  ),
-  'g',
+const namedDay = '(?:(?:20|30) u|[ou]|(?:0 ?)?[1-9]|[12]\\d|3[01])';
+const named = `(?:${namedDay} M|M ${namedDay})`;
+/** The year may be the answer to another question. */
+const dates = spaced(
+  `W|${named} (?:${year}|\\d_\\d)|${named}(?: x){1,8} ${year}|M ${year}|${year}_${month2}_${day2}|${day}_${month}_${year}|${month}_${day}_${year}|(?:${day2}_${month}|${day}_${month2}|${month2}_${day2})_\\d_\\d`,
 );
+const expiries = spaced(`(?<!${namedDay} )M (?:2_0_)?[2-4]_\\d|${month}_(?:2_0_)?[2-4]_\\d`);
 
-/** @param pieces of one utterance. */
-const findDates = (pieces: readonly Piece[]): Announced[] => {
-  const said = pieces.filter(
-    (piece): piece is Said => piece.kind !== 'turn' && !(piece.kind !== 'number' && between.has(piece.key)),
-  );
-  const signs = said.map(signOf).join(' ');
+const dateFinder = (pattern: string) => {
+  const whole = new RegExp(`(?<=^| )(?:${pattern})(?= |$)`, 'g');
   const countWords = (text: string): number => text.split(' ').length;
-  return [...signs.matchAll(dates)].map(({ 0: match, index }) => {
-    const from = countWords(signs.slice(0, index)) - 1;
-    const own = said.slice(from, from + countWords(match));
-    return {
-      value: own.map((piece) => (piece.kind === 'mark' ? piece.key : piece.text)).join(' '),
-      spans: spansOf(own),
-    };
-  });
+  /** Values that begin in the first utterance. */
+  return (utterances: readonly (readonly Piece[])[]): Value[] => {
+    const said = utterances
+      .flat()
+      .filter(
+        (piece): piece is Said =>
+          piece.kind !== 'turn' && !(piece.kind !== 'number' && (piece.isFiller || between.has(piece.key))),
+      );
+    const signs = said.map(signOf);
+    return [...signs.join(' ').matchAll(whole)].flatMap(({ 0: match, index }) => {
+      const from = countWords(signs.join(' ').slice(0, index)) - 1;
+      const own = said.slice(from, from + countWords(match)).filter((piece) => signOf(piece) !== 'x');
+      if (own[0]?.utterance !== said[0]?.utterance) return [];
+      return [
+        { value: own.map((piece) => (piece.kind === 'mark' ? piece.key : piece.text)).join(' '), spans: spansOf(own) },
+      ];
+    });
+  };
+};
+
+const finders: Readonly<Record<InContext, (utterances: readonly (readonly Piece[])[]) => Value[]>> = {
+  cvv: codeFinder(3, 4),
+  last4: codeFinder(4, 4),
+  account: codeFinder(5, 23),
+  birth: dateFinder(dates),
+  expiry: dateFinder(expiries),
 };

@@ -1,8 +1,10 @@
 /** E-mail addresses, written or spoken: "jean point dupont arobase gmail point com". */
-import { type Claims, spansOf } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
-import { addressDots, addressSigns, type Piece } from './read-pieces.ts';
+import { compilePhrases, languages, phrasesOf, wordsOf } from './languages.ts';
+import type { Piece } from './read-pieces.ts';
 import { setOf } from './read-text.ts';
+import { type Claims, spansOf } from './runs.ts';
+import { keyOf, listSaid, type Part, type Said, spellOut } from './spelling.ts';
 
 /** Most characters of an address before its sign, and after it. */
 const mostLocal = 64;
@@ -25,111 +27,157 @@ export const findWrittenEmails = (text: string, utterance: number): Finding[] =>
   return found;
 };
 
-const signs = new Set([...addressSigns, '@']);
-const connectors = new Map([
-  ...[...addressDots, '.'].map((word) => [word, '.'] as const),
-  ...['tiret', 'dash', 'hyphen', '-'].map((word) => [word, '-'] as const),
-  ...['underscore', '_', 'souligne'].map((word) => [word, '_'] as const),
+/** `at` needs more: it is a usual word. */
+type Sign = '@' | 'at' | '.' | '-' | '_' | '+';
+const phrases = compilePhrases<{ readonly sign: Sign } | { readonly host: string }>([
+  ...languages.flatMap(({ signs }) => (['@', '.', '-', '_'] as const).map((sign) => [signs[sign], { sign }] as const)),
+  ...(['@', '.', '-', '_', '+'] as const).map((sign) => [sign, { sign }] as const),
+  ['at, chez', { sign: 'at' }],
+  ...languages.flatMap(({ hosts }) => Object.entries(hosts).map(([host, said]) => [said, { host }] as const)),
 ]);
 /** Ends of addresses; behind "arobase" any short word will do, behind "at" only these. */
-const endings = setOf('com fr net org eu be ch de es it uk ca us io co info biz pro lu pt nl ie me gouv edu dev app');
-/** Words that stand before an address and are no part of it. */
-const before = setOf(
-  `est c a mail email e adresse sur vers avec par the is to be me my it s at sure would login write line je vous mon ma voila alors
-   oui donc for l de que pour and et or ou`,
+const endings = setOf(
+  'com fr net org eu be ch de es it uk ca us io co info biz pro lu pt nl ie me gouv edu dev app re au nz',
 );
+/** Words that stand before an address and are no part of it. */
+const before = wordsOf((language) => language.beforeAddress);
 
-type Said = Exclude<Piece, { kind: 'turn' }>;
+type AddressPart = Part & { readonly sign?: Sign | undefined };
 
-const keyOf = (piece: Said): string => (piece.kind === 'number' ? piece.text : piece.key);
-const isPart = (piece: Said | undefined): piece is Said => piece !== undefined && piece.kind !== 'mark';
-const connectorOf = (piece: Said | undefined): string | undefined =>
-  piece === undefined || piece.kind === 'number' ? undefined : connectors.get(piece.key);
-const isLetter = (piece: Said | undefined): boolean =>
-  piece !== undefined && (piece.kind === 'number' || (piece.kind === 'word' && piece.key.length === 1));
+/** Signs and hosts of several words are one part each. */
+const readParts = (said: readonly Said[]): readonly AddressPart[] => {
+  const words = said.map((piece) => ({ key: keyOf(piece) }));
+  const parts: AddressPart[] = [];
+  let plain: Said[] = [];
+  const flush = (): void => {
+    parts.push(...spellOut(plain, false));
+    plain = [];
+  };
+  for (let at = 0; at < said.length; ) {
+    const found = phrases(words, at);
+    const [first, last] = [said[at] as Said, said[at + (found?.length ?? 1) - 1] as Said];
+    if (found === undefined || first.utterance !== last.utterance) {
+      plain.push(first);
+      at += 1;
+      continue;
+    }
+    flush();
+    const { meaning, length } = found;
+    const place = { utterance: first.utterance, start: first.start, end: last.end, piece: first };
+    if ('host' in meaning) parts.push({ kind: 'word', text: meaning.host, ...place });
+    else parts.push({ kind: 'mark', text: meaning.sign, sign: meaning.sign, ...place });
+    at += length;
+  }
+  flush();
+  return parts;
+};
 
 /** @param pieces of one utterance, or of several that follow each other. */
 export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): void => {
-  const said = pieces.filter((piece): piece is Said => piece.kind !== 'turn');
-  for (const [at, piece] of said.entries()) {
-    if (piece.kind === 'number' || !signs.has(piece.key)) continue;
-    const domain = readDomain(said, at + 1, piece.key === 'at');
-    const local = domain === undefined ? [] : readLocal(said, skipHesitation(said, at));
-    if (domain === undefined || local.length === 0) continue;
-    if (piece.key === 'at' && !isAddress(said, at, local, domain)) continue;
-    const parts = [...local, piece, ...domain];
-    if (!claims.isFree(parts)) continue;
-    const value = `${local.map(toText).join('')}@${domain.map(toText).join('')}`;
-    claims.add({ detector: 'email', value, spans: spansOf(parts) });
+  const said = listSaid(pieces);
+  if (!said.some((piece) => piece.kind !== 'number' && maySign.has(piece.key))) return;
+  const parts = readParts(said);
+  for (const [at, part] of parts.entries()) {
+    if (part.sign !== '@' && part.sign !== 'at') continue;
+    const host = readDomain(parts, at + 1, part.sign === 'at');
+    const local = host === undefined ? [] : readLocal(parts, skipHesitation(parts, at));
+    if (host === undefined || local.length === 0) continue;
+    if (part.sign === 'at' && !isAddress(parts, at, local, host)) continue;
+    const all = [...local, part, ...host];
+    if (!claims.isFree(all)) continue;
+    const value = `${local.map(({ text }) => text).join('')}@${host.map(({ text }) => text).join('')}`;
+    claims.add({ detector: 'email', value, spans: spansOf(all) });
   }
 };
+/** First words of the sign. */
+const maySign = new Set([
+  '@',
+  'at',
+  'chez',
+  ...languages.flatMap(({ signs }) => signs['@'].split(',').map((phrase) => phrase.trim().split(' ')[0] ?? '')),
+]);
 
 /** Hosts that people have addresses at. */
 const hosts = setOf(
-  'gmail googlemail outlook hotmail yahoo live msn icloud proton protonmail aol gmx orange free laposte wanadoo sfr',
+  'gmail googlemail outlook hotmail yahoo live msn icloud proton protonmail aol gmx orange free laposte wanadoo sfr btinternet sky',
 );
-const announcement = /^(?:e?mails?|mailto|courriel|address|contact|write|send|reach|inbox|login|username)$/;
+const announcement = phrasesOf((language) => language.announcesAddress);
 /** Number of words before "at" that may announce an address. */
 const announcedWithin = 40;
 
 /** "I bought it at amazon dot com" is none: one word before "at" needs something that says so. */
-const isAddress = (said: readonly Said[], at: number, local: readonly Said[], host: readonly Said[]): boolean => {
-  if (local.length > 1) return true;
+const isAddress = (parts: readonly Part[], at: number, local: readonly Part[], host: readonly Part[]): boolean => {
   const [word] = local;
-  if (word === undefined || (word.kind === 'word' && before.has(word.key))) return false;
-  if (hosts.has(keyOf(host[0] as Said))) return true;
-  return said.slice(Math.max(0, at - announcedWithin), at).some((piece) => announcement.test(keyOf(piece)));
+  if (local.length > 1) return true;
+  if (word === undefined || (word.kind === 'word' && before.has(word.text))) return false;
+  if (hosts.has(host[0]?.text ?? '')) return true;
+  const words = parts.slice(Math.max(0, at - announcedWithin), at).map(({ text }) => ({ key: text }));
+  return words.some((_, index) => announcement(words, index) !== undefined);
 };
 
-/** End of the part before the sign. After an interruption, a filler word does not count. */
-const skipHesitation = (said: readonly Said[], at: number): number => {
+const isFiller = (part: Part | undefined): boolean => part?.piece.kind === 'word' && part.piece.isFiller;
+
+/** Index of the part before the sign: fillers count only where nothing else is before them. */
+const skipHesitation = (parts: readonly AddressPart[], at: number): number => {
   let last = at - 1;
-  for (let piece = said[last]; piece?.kind === 'word' && piece.isFiller; piece = said[last]) {
-    if (piece.utterance === said[at]?.utterance || connectors.has(piece.key)) break;
-    last -= 1;
-  }
-  return last;
+  while (isFiller(parts[last]) && parts[last]?.sign === undefined) last -= 1;
+  const part = parts[last];
+  const isNone =
+    part === undefined ||
+    (part.kind === 'mark' && part.sign === undefined) ||
+    (before.has(part.text) && parts[last - 1]?.sign === undefined);
+  return isNone ? at - 1 : last;
 };
 
-const toText = (piece: Said): string => connectorOf(piece) ?? keyOf(piece);
+const isSpelled = ({ kind }: Part): boolean => kind === 'letters' || kind === 'number';
+/** Whether two parts are written or spelled as one. */
+const isOne = (part: Part, next: Part): boolean =>
+  part.utterance === next.utterance
+    ? part.end === next.start || (isSpelled(part) && isSpelled(next))
+    : part.kind === 'letters' && next.kind === 'letters';
 
-/** "gmail point com", "yahoo dot co dot uk", letters by themselves. */
-const readDomain = (said: readonly Said[], from: number, needsEnding: boolean): Said[] | undefined => {
-  const parts: Said[] = [];
-  let end = 0;
-  for (let at = from; at < said.length && parts.length < 24; at += 1) {
-    const piece = said[at];
-    const connector = connectorOf(piece);
-    if (connector !== undefined && isPart(said[at + 1])) {
-      parts.push(piece as Said, said[at + 1] as Said);
-      const key = keyOf(said[at + 1] as Said);
-      if (connector === '.' && (endings.has(key) || (!needsEnding && /^[a-z]{2,6}$/.test(key)))) end = parts.length;
+/** "agence 24", "24 heures": a number in a name. */
+const isNumbered = (part: Part, next: Part): boolean => (part.kind === 'number') !== (next.kind === 'number');
+
+/** "gmail point com", "yahoo dot co dot uk", "agence 24 point fr". */
+const readDomain = (parts: readonly AddressPart[], from: number, needsEnding: boolean): Part[] | undefined => {
+  const own: AddressPart[] = [];
+  let [end, at] = [0, from];
+  while (isFiller(parts[at]) && parts[at + 1]?.sign !== '.') at += 1;
+  for (let sign: Sign | undefined; own.length < mostParts; own.push(parts[at] as AddressPart), at += 1) {
+    let label = '';
+    for (let part = parts[at]; part !== undefined && part.kind !== 'mark'; part = parts[at]) {
+      const last = own.at(-1);
+      const isFirst = label === '' || last === undefined;
+      if (!isFirst && (endings.has(label) || !(isOne(last, part) || (end === 0 && isNumbered(last, part))))) break;
+      label += part.text;
+      own.push(part);
       at += 1;
-      continue;
     }
-    const isFirst = parts.length === 0;
-    if (!isPart(piece) || !(isFirst || (isLetter(piece) && isLetter(parts.at(-1))))) break;
-    parts.push(piece);
+    if (sign === '.' && (endings.has(label) || (!needsEnding && /^[a-z]{2,6}$/.test(label)))) end = own.length;
+    sign = parts[at]?.sign;
+    if (label === '' || sign === undefined || !/[._-]/.test(sign)) break;
   }
-  return end === 0 ? undefined : parts.slice(0, end);
+  return end === 0 ? undefined : own.slice(0, end);
+};
+const mostParts = 40;
+
+/** Reads backwards: a word, and the parts that signs or spelling join to it. */
+const readLocal = (parts: readonly AddressPart[], from: number): AddressPart[] => {
+  const own: AddressPart[] = [];
+  for (let at = from; at >= 0 && own.length < mostParts; at -= 1) {
+    const part = parts[at] as AddressPart;
+    const [next] = own;
+    const isSign = part.sign !== undefined && part.sign !== '@' && part.sign !== 'at';
+    if (next === undefined ? isSign : !isSign && !joins(part, next)) break;
+    if (part.kind === 'mark' && !isSign) break;
+    own.unshift(part);
+  }
+  while (own[0]?.sign !== undefined) own.shift();
+  return own;
 };
 
-/** Reads backwards: a word, and the parts that connectors or spelling join to it. */
-const readLocal = (said: readonly Said[], from: number): Said[] => {
-  const parts: Said[] = [];
-  for (let at = from; at >= 0 && parts.length < 40; at -= 1) {
-    const piece = said[at] as Said;
-    const last = parts[0];
-    const isConnector = connectorOf(piece) !== undefined;
-    if (last === undefined ? isConnector : !isConnector && !joins(piece, last)) break;
-    if (piece.kind === 'mark' && !isConnector) break;
-    parts.unshift(piece);
-  }
-  while (parts.length > 0 && connectorOf(parts[0]) !== undefined) parts.shift();
-  return parts;
-};
-
-const joins = (piece: Said, next: Said): boolean =>
-  connectorOf(next) !== undefined ||
-  (isLetter(piece) && isLetter(next)) ||
-  (piece.kind === 'word' && next.kind === 'number');
+const joins = (part: Part, next: AddressPart): boolean =>
+  next.sign !== undefined ||
+  isOne(part, next) ||
+  (part.kind === 'word' && next.kind === 'number' && part.utterance === next.utterance && !before.has(part.text));

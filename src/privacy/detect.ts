@@ -3,16 +3,17 @@
  * Order decides between two meanings: a written address, values with check digits (IBAN, card, NIR), telephone
  * numbers, values that their context reveals, and configured patterns.
  */
-import { announces, claimAnnounced } from './detect-context.ts';
+import { announces, atOnce, claimAnnounced, findMentions, type InContext, type Mention } from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
-import { announcesNir, Claims, detectNumbers, findRuns, interruptionWords, spansOf } from './detect-numbers.ts';
+import { claimIbans, findWrittenIbans } from './detect-iban.ts';
+import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { chooseUtterances, lookAt } from './first-look.ts';
+import type { Announced } from './languages.ts';
 import type { Reading } from './number-words.ts';
 import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
-import { readPlain, readTokens, toKey } from './read-text.ts';
-
-type NumberOptions = Parameters<typeof detectNumbers>[1];
+import { readPlain, readTokens, type Token } from './read-text.ts';
+import { Claims, findRuns, interruptionWords, spansOf } from './runs.ts';
 
 interface DetectOptions extends Pick<NumberOptions, 'isOn' | 'countries'> {
   /** Patterns of the configuration, by name. */
@@ -26,14 +27,35 @@ interface DetectOptions extends Pick<NumberOptions, 'isOn' | 'countries'> {
  * No two findings overlap.
  */
 export const detect = (conversation: readonly Spoken[], options: DetectOptions, budget = new Budget(conversation)) => {
-  const { isOn, patterns } = options;
+  const { patterns } = options;
   const plain = conversation.map(({ text }) => readPlain(text));
   const spoken = conversation.map(({ speaker }, index) => ({ speaker, text: plain[index]?.text ?? '' }));
   const claims = new Claims(spoken);
   const looks = spoken.map(({ text }) => lookAt(text));
-  const isAnnouncing = (at: number): boolean => (isOn('cvv') || isOn('birth')) && announces(spoken[at]?.text ?? '');
-  const chosen = chooseUtterances(spoken, looks, isAnnouncing);
-  if (chosen !== undefined) readConversation(spoken, chosen, { ...options, budget, read: new Set() }, claims);
+  const read: Token[][] = [];
+  const tokensOf = (at: number): readonly Token[] => (read[at] ??= readTokens(spoken[at]?.text ?? ''));
+  const heard: (readonly Mention[])[] = [];
+  const mentionsIn = (at: number): readonly Mention[] => (heard[at] ??= findMentions(tokensOf(at)));
+  const announcing: number[] = [];
+  const chosen = chooseUtterances(spoken, looks, (at) => {
+    const isAnnouncing = announces(spoken[at]?.text ?? '');
+    if (isAnnouncing) announcing.push(at);
+    return isAnnouncing;
+  });
+  if (chosen !== undefined)
+    readConversation(
+      spoken,
+      {
+        ...options,
+        budget,
+        read: new Set(),
+        tokensOf,
+        mentionsIn,
+        announcing,
+        chosen: [...chosen.keys()].filter((at) => chosen[at]),
+      },
+      claims,
+    );
   for (const { name, pattern } of patterns) claimPattern(spoken, name, pattern, claims);
   const findings = budget.over.size === 0 ? claims.findings : coverWhole(spoken, claims.findings, budget.over);
   return findings.map((finding) => ({
@@ -42,21 +64,28 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
   }));
 };
 
-type ReadOptions = DetectOptions & Pick<NumberOptions, 'budget' | 'read'>;
+interface ReadOptions extends DetectOptions, Pick<NumberOptions, 'budget' | 'read'> {
+  tokensOf(utterance: number): readonly Token[];
+  mentionsIn(utterance: number): readonly Mention[];
+  /** Utterances that announce a value which only words show. */
+  readonly announcing: readonly number[];
+  /** Utterances that are read. */
+  readonly chosen: readonly number[];
+}
 /** Pieces of each utterance. */
 type Pieces = readonly (readonly Piece[])[];
 
-const readConversation = (
-  spoken: readonly Spoken[],
-  chosen: readonly boolean[],
-  options: ReadOptions,
-  claims: Claims,
-): void => {
-  const { budget } = options;
-  if (options.isOn('email'))
+const readConversation = (spoken: readonly Spoken[], options: ReadOptions, claims: Claims): void => {
+  const { budget, chosen, isOn } = options;
+  if (isOn('email'))
     for (const [index, { text }] of spoken.entries())
       for (const finding of findWrittenEmails(text, index)) claims.add(finding);
-  const tokens = spoken.map(({ text }, index) => (chosen[index] === true ? readTokens(text) : undefined));
+  const tokens: (readonly Token[] | undefined)[] = spoken.map(() => undefined);
+  for (const index of chosen) {
+    const ibans = isOn('iban') ? findWrittenIbans(spoken[index]?.text ?? '', index) : [];
+    for (const finding of ibans) if (claims.isFree(finding.spans)) claims.add(finding);
+    tokens[index] = options.tokensOf(index);
+  }
   const readings = spoken.map(({ text }) => orderReadings(text));
   const read = (turn: 0 | 1): Pieces =>
     tokens.map((own, utterance) => {
@@ -120,17 +149,39 @@ const detectIn = (
   claims: Claims,
   isOther?: readonly boolean[],
 ): void => {
-  const { isOn } = options;
+  const { isOn, mentionsIn, announcing } = options;
   const streams = joinTurns(spoken, pieces).filter(
     (stream) => isOther === undefined || stream.some((piece) => piece.kind !== 'turn' && isOther[piece.utterance]),
   );
-  if (isOn('email')) for (const stream of streams) claimSpokenEmails(stream, claims);
-  const named: boolean[] = [];
-  const isNamed = (at: number): boolean => (named[at] ??= announcesNir(toKey(spoken[at]?.text ?? '')));
   /** By the same utterance, the next or one of three before. */
-  const namesNir = (utterance: number): boolean => [0, 1, -1, -2, -3].some((by) => isNamed(utterance + by));
-  for (const stream of streams) detectNumbers(stream, { ...options, namesNir }, claims);
-  for (const kind of ['cvv', 'birth'] as const) if (isOn(kind)) claimAnnounced(kind, spoken, pieces, claims);
+  const namesNir = (utterance: number): boolean =>
+    [0, 1, -1, -2, -3].some(
+      (by) => spoken[utterance + by] && mentionsIn(utterance + by).some(({ kind }) => kind === 'nir'),
+    );
+  const nameAt = (utterance: number, start: number): Announced | undefined => {
+    const own = mentionsIn(utterance);
+    for (const by of [0, 1, 2, 3]) {
+      const asked = spoken[utterance - by] === undefined ? [] : mentionsIn(utterance - by);
+      const last = asked.findLast(({ end }) => by > 0 || end <= start);
+      // Each mention announces one value.
+      if (last !== undefined) return claims.hasAny(utterance - by, last.end, utterance, start) ? undefined : last.kind;
+    }
+    return own[0]?.kind;
+  };
+  const claim = (kind: InContext, within?: typeof atOnce): void => {
+    if (isOn(kind)) {
+      const among = kind === 'account' ? options.chosen : announcing;
+      claimAnnounced(kind, spoken, pieces, mentionsIn, among, claims, within);
+    }
+  };
+  for (const stream of streams) {
+    if (isOn('email')) claimSpokenEmails(stream, claims);
+    if (isOn('iban')) claimIbans(stream, nameAt, claims);
+  }
+  claim('account');
+  for (const kind of ['cvv', 'last4', 'expiry'] as const) claim(kind, atOnce);
+  for (const stream of streams) detectNumbers(stream, { ...options, namesNir, nameAt }, claims);
+  for (const kind of ['last4', 'cvv', 'birth', 'expiry'] as const) claim(kind);
 };
 
 const claimPattern = (spoken: readonly Spoken[], name: string, pattern: RegExp, claims: Claims): void => {

@@ -1,10 +1,21 @@
 /** Findings of detectors, and names and versions of detectors. */
 
 /** Raise it if a detector finds more or fewer values than before. */
-export const detectorVersions = { iban: 1, card: 1, nir: 1, phone: 1, email: 1, cvv: 1, birth: 1 } as const;
+export const detectorVersions = {
+  iban: 2,
+  account: 1,
+  card: 2,
+  nir: 2,
+  phone: 2,
+  email: 2,
+  cvv: 2,
+  birth: 2,
+  expiry: 1,
+  last4: 1,
+} as const;
 
 /** Detectors with values that tokens join and that requests of persons may name. */
-export const joinedDetectors = ['phone', 'email', 'iban', 'card', 'nir'] as const;
+export const joinedDetectors = ['phone', 'email', 'iban', 'account', 'card', 'nir'] as const;
 export type JoinedDetector = (typeof joinedDetectors)[number];
 
 export type DetectorName = keyof typeof detectorVersions;

@@ -3,9 +3,10 @@
  * The look may choose too many utterances, never too few.
  */
 
-import { interruptionWords, leastDigits } from './detect-numbers.ts';
+import { languages, splitPhrases } from './languages.ts';
 import { mostDigitsOf } from './number-words.ts';
-import { addressDots, addressSigns, fillers, longestInterruption, type Spoken } from './read-pieces.ts';
+import { fillers, longestInterruption, type Spoken } from './read-pieces.ts';
+import { interruptionWords, leastDigits } from './runs.ts';
 
 type Look = ReturnType<typeof lookAt>;
 
@@ -17,10 +18,16 @@ const letters = new Uint8Array(0x250).map((_, code) => Number(/[a-z\u00c0-\u024f
 /** Only Latin letters and common punctuation are handled. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+const lastWords = (list: (language: (typeof languages)[number]) => string): ReadonlySet<string> =>
+  new Set(languages.flatMap((language) => splitPhrases(list(language)).map((words) => words.at(-1) ?? '')));
+const addressSigns = new Set([...lastWords(({ signs }) => signs['@']), 'at', 'chez']);
+const addressDots = lastWords(({ signs }) => signs['.']);
+/** Words behind which a number goes on after more words than elsewhere. */
+const goesOn = lastWords((language) => `${language.corrections},${language.hesitations}`);
 /** Our own tokens, which detectors skip. */
 const tokenBegin = 'ph';
 /** Every other word is neither number nor filler. */
-const known = new Set([...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots, tokenBegin]);
+const known = new Set([...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots, ...goesOn, tokenBegin]);
 /** The first and the last letter, small or capital. */
 const endsOf = (text: string, from: number, to: number): number =>
   ((text.charCodeAt(from) & 31) << 5) | (text.charCodeAt(to - 1) & 31);
@@ -41,7 +48,7 @@ const addWord = (parts: number[]): void => {
 
 /**
  * Content of one text. `parts` = in order, most digits of a number; a negative value counts words that are neither
- * numbers nor fillers.
+ * numbers nor fillers, and 0 is a word of a correction.
  */
 export const lookAt = (text: string) => {
   const parts: number[] = [];
@@ -56,14 +63,16 @@ export const lookAt = (text: string) => {
     at += 1;
     if (letters[code] === 1) {
       while (letters[text.charCodeAt(at)] === 1) at += 1;
+      const isSpelled = at - from === 1;
       const lengths = knownLengths[endsOf(text, from, at)] as number;
       const word = (lengths & (1 << (at - from))) === 0 ? '' : text.slice(from, at).toLowerCase();
       if (!known.has(word)) {
-        addWord(parts);
+        if (!isSpelled) addWord(parts);
         continue;
       }
       const spoken = mostDigitsOf.get(word);
       if (spoken !== undefined) count(spoken);
+      else if (goesOn.has(word)) parts.push(0);
       else if (!fillers.has(word)) addWord(parts);
       tokenGoesOn.lastIndex = at;
       if (word === tokenBegin && tokenGoesOn.test(text)) at = tokenGoesOn.lastIndex;
@@ -71,7 +80,8 @@ export const lookAt = (text: string) => {
       hasDot ||= addressDots.has(word);
     } else if (isDigit(code)) {
       while (isDigit(text.charCodeAt(at))) at += 1;
-      count(at - from);
+      // Accounts have letters and digits in one.
+      count(letters[text.charCodeAt(from - 1)] === 1 ? 2 * (at - from) : at - from);
     } else if (isForeign(code)) return { parts: [leastDigits], hasNumber: true, hasSign: true, hasDot: true };
     else if (code === 0x40) hasSign = true;
     else if (code === 0x2e) hasDot = true;
@@ -121,7 +131,8 @@ const goOn = (run: Run, { parts }: Look, index: number, choose: (from: number, t
   run.last = index;
   run.words = Math.max(run.words, interruptionWords);
   for (const part of parts) {
-    if (part < 0) {
+    if (part === 0) run.words += interruptionWords;
+    if (part <= 0) {
       run.words += part;
       if (run.words < 0) run.digits = 0;
       continue;

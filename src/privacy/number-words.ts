@@ -1,4 +1,5 @@
-/** Numbers said in French or English, as they stand in transcripts: with or without hyphens and accents. */
+/** Numbers in words, as they stand in transcripts: with or without hyphens and accents. */
+import { languages, phrasesOf, wordsOf } from './languages.ts';
 import type { Token } from './read-text.ts';
 
 /**
@@ -7,28 +8,20 @@ import type { Token } from './read-text.ts';
  */
 export type Reading = 'whole' | 'split' | 'eager';
 
-const table = (text: string, first: number, step = 1): [string, number][] =>
-  text.split(' ').map((word, index) => [word, first + index * step]);
+const table = (lists: readonly (readonly [first: number, words: string])[], step: number): [string, number][] =>
+  lists.flatMap(([first, words]) =>
+    words.split(' ').map((word, index): [string, number] => [word, first + index * step]),
+  );
 
-const units = new Map([
-  ...table('zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize', 0),
-  ...table('zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen', 0),
-  ...table('seventeen eighteen nineteen', 17),
-  ['une', 1] as const,
-]);
-const tens = new Map([
-  ...table('vingt trente quarante cinquante soixante septante huitante nonante', 20, 10),
-  ...table('twenty thirty forty fifty sixty seventy eighty ninety', 20, 10),
-  ['octante', 80] as const,
-  ['fourty', 40] as const,
-]);
-const hundreds = new Set(['cent', 'cents', 'hundred']);
-const thousands = new Set(['mille', 'thousand']);
-const repeats = new Map([
-  ['double', 2],
-  ['triple', 3],
-]);
-const zeros = new Set(['oh', 'o']);
+const units = new Map(languages.flatMap((language) => table(language.units, 1)));
+const tens = new Map(languages.flatMap((language) => table(language.tens, 10)));
+const hundreds = wordsOf(({ hundreds: words }) => words);
+const thousands = wordsOf(({ thousands: words }) => words);
+const repeats = new Map(
+  languages.flatMap(({ repeats: words }) => words.map((word, index) => [word, index + 2] as const)),
+);
+const zeros = wordsOf(({ zeros: words }) => words);
+const times = wordsOf(({ times: words }) => words);
 
 /** Most digits that a word, with or without accents, adds to a number. */
 export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
@@ -36,7 +29,7 @@ export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
   ...[...tens.keys(), 'vingts'].map((word) => [word, 2] as const),
   ...[...hundreds].map((word) => [word, 3] as const),
   ...[...thousands].map((word) => [word, 4] as const),
-  ...[...repeats].map(([word, times]) => [word, times - 1] as const),
+  ...[...repeats].map(([word, count]) => [word, 2 * count - 2] as const),
   ...[...zeros, 'z\u00e9ro'].map((word) => [word, 1] as const),
 ]);
 
@@ -46,31 +39,54 @@ const isSpoken = (token: Token | undefined): boolean =>
   token !== undefined &&
   (token.kind === 'digits' || [units, tens, repeats, zeros].some((words) => words.has(token.key)));
 
-/** The number that begins at a word; undefined when none does. */
-export const readSpokenNumber = (tokens: readonly Token[], at: number, reading: Reading, isAfterNumber: boolean) => {
+/** The number that begins at a word or at digits; undefined when none does. */
+export const readNumber = (tokens: readonly Token[], at: number, reading: Reading, isAfterNumber: boolean) => {
+  const first = readOnce(tokens, at, reading, isAfterNumber);
+  if (first === undefined || !/^[23]$/.test(first.digits) || !times.has(tokens[first.next]?.key ?? '')) return first;
+  const from = first.next + (articles.has(tokens[first.next + 1]?.key ?? '') ? 2 : 1);
+  const repeated = readOnce(tokens, from, reading, true);
+  return repeated === undefined ? first : { digits: repeated.digits.repeat(Number(first.digits)), next: repeated.next };
+};
+const articles = new Set(['le', 'un', 'the']);
+
+const readOnce = (tokens: readonly Token[], at: number, reading: Reading, isAfterNumber: boolean) => {
   const token = tokens[at];
+  if (token?.kind === 'digits') return { digits: token.text, next: at + 1 };
   if (token?.kind !== 'word' || !mostDigitsOf.has(token.key)) return undefined;
-  if (zeros.has(token.key))
-    return isAfterNumber || isSpoken(tokens[at + 1]) ? { digits: '0', next: at + 1 } : undefined;
-  const times = repeats.get(token.key);
-  if (times !== undefined) return readRepeated(tokens, at + 1, times);
+  if (zeros.has(token.key)) return isZero(tokens, at, isAfterNumber) ? { digits: '0', next: at + 1 } : undefined;
+  const count = repeats.get(token.key);
+  if (count !== undefined) return readRepeated(tokens, at + 1, count);
   const part = readBelowMillion(tokens, at, reading);
   return part === undefined ? undefined : { digits: String(part.value), next: part.next };
 };
+
+/** "oh, seven" begins with a zero; "N O 93" and "O comme Oscar" have a letter. */
+const isZero = (tokens: readonly Token[], at: number, isAfterNumber: boolean): boolean =>
+  (isAfterNumber || isSpoken(tokens[tokens[at + 1]?.text === ',' ? at + 2 : at + 1])) &&
+  tokens[at - 1]?.key !== 'n' &&
+  spelledLike(tokens, at + 1) === undefined;
+const spelledLike = phrasesOf((language) => language.spelledLike);
 
 /**
  * Every other way to hear the words from `at` to `next`: "soixante dix sept" as 60 17, 70 7 and 60 10 7.
  * @param spend takes a step; false where there is none left.
  */
-export const readOtherwise = (tokens: readonly Token[], at: number, next: number, spend: () => boolean): string[] => {
+export const readOtherwise = (
+  tokens: readonly Token[],
+  { at, next, reading }: { readonly at: number; readonly next: number; readonly reading: Reading },
+  spend: () => boolean,
+): string[] => {
   const own = tokens.slice(at, next);
+  if (own.length === 1 || own.some(({ key }) => thousands.has(key))) return [];
+  const hundred = own.findIndex(({ key }) => hundreds.has(key));
+  if (hundred !== -1) return readBeforeHundred(own, hundred);
+  if (reading !== 'whole') return [];
   const heardFrom = new Map<number, readonly string[]>([[own.length, ['']]]);
   for (let from = own.length - 1; from >= 0; from -= 1) {
     const heard = new Set<string>();
     for (let to = from + 1; to <= own.length; to += 1) {
       if (!spend()) return [];
-      const number =
-        from === 0 && to === own.length ? undefined : readSpokenNumber(own.slice(0, to), from, 'eager', false);
+      const number = from === 0 && to === own.length ? undefined : readOnce(own.slice(0, to), from, 'eager', false);
       if (number?.next !== to) continue;
       for (const rest of heardFrom.get(to) ?? []) if (spend()) heard.add(number.digits + rest);
     }
@@ -79,14 +95,21 @@ export const readOtherwise = (tokens: readonly Token[], at: number, next: number
   return [...(heardFrom.get(0) ?? [])];
 };
 
-/**
- * `next` = index of the token behind it.
- */
-const readRepeated = (tokens: readonly Token[], at: number, times: number) => {
+/** "treize cent vingt" may be 13 120 in groups: a number behind a hundred is never read apart. */
+const readBeforeHundred = (own: readonly Token[], hundred: number): string[] => {
+  const before = own[hundred]?.key === 'cent' ? readOnce(own.slice(0, hundred), 0, 'whole', false) : undefined;
+  const rest = readOnce(own, hundred, 'whole', false);
+  return before?.next === hundred && rest?.next === own.length ? [before.digits + rest.digits] : [];
+};
+
+/** "double zero", also where a recogniser has joined the zero to the next digit ("double 09"). */
+const readRepeated = (tokens: readonly Token[], at: number, count: number) => {
   const token = tokens[at];
   if (token === undefined) return undefined;
-  const digit = token.kind === 'digits' ? token.text : zeros.has(token.key) ? '0' : String(units.get(token.key) ?? '');
-  return digit.length === 1 ? { digits: digit.repeat(times), next: at + 1 } : undefined;
+  const digits = token.kind === 'digits' ? token.text : zeros.has(token.key) ? '0' : String(units.get(token.key) ?? '');
+  if (digits.length === 1 || (digits.length === 2 && !digits.startsWith('0')))
+    return { digits: digits.repeat(count), next: at + 1 };
+  return digits.startsWith('0') ? { digits: '0'.repeat(count - 1) + digits, next: at + 1 } : undefined;
 };
 
 /** Where a further word of the same number would be, if one may follow: behind spaces, or only behind a hyphen. */

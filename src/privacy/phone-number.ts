@@ -10,7 +10,7 @@ const parse = (text: string, country?: CountryCode) =>
 /** Shorter national numbers are services, which are nobody's. */
 const leastNational = 9;
 /** Longer ones are not dialled within a country. */
-const mostNational = 13;
+const mostNational = 14;
 
 /**
  * The number of these digits: international after a plus or 00, else national with its trunk prefix, else international. Undefined if no country writes numbers so.
@@ -24,7 +24,7 @@ export const readDialled = (digits: string, isInternational: boolean, countries:
     const rest = digits.replace(/^00/, '');
     return isFrench.test(rest) ? readFrench(rest) : readInternational(rest);
   }
-  if (countries.length === 1 && countries[0] === 'FR' && !digits.startsWith('330')) return readFrench(digits);
+  if (countries.length === 1 && isFrenchFirst(countries) && !digits.startsWith('330')) return readFrench(digits);
   if (!mayBeDialled(digits, countries)) return undefined;
   for (const country of countries) {
     const number = readNational(`${country}${digits}`);
@@ -34,6 +34,8 @@ export const readDialled = (digits: string, isInternational: boolean, countries:
     ? readInternational(digits)
     : undefined;
 };
+
+const isFrenchFirst = ([first]: readonly CountryCode[]): boolean => first === 'FR';
 
 /** Digits are read several times: in other readings of their words, by each speaker and by both. */
 const mostKnown = 2_000;
@@ -48,8 +50,16 @@ const readNational = rememberRecent(mostKnown, (text): string | undefined => {
 });
 
 /** International digits that may be French; of a zero behind the calling code the library has rules of its own. */
-const isFrench = /^33[^0]/;
-const frenchNumber = /^(?:0|33)([1-9]\d{8})$/;
+const isFrench = /^33[^0]|^(?:262|590|594|596)0?[1-9]\d{8}$/;
+const frenchNumber = /^(?:0|33|(?:262|590|594|596)0?(?=[1-9]\d{8}$))(700\d{10}|[1-9]\d{8})$/;
+/** National numbers of the departments overseas, which have calling codes of their own. */
+const overseas: readonly (readonly [beginnings: RegExp, code: string])[] = [
+  [/^(?:26[239]|69[23]|639(?!98))/, '262'],
+  [/^(?:590|69[01])/, '590'],
+  [/^(?:594|694)/, '594'],
+  [/^(?:596|69[67])/, '596'],
+];
+const overseasCode = /^(?:262|590|594|596)0?\d{9}$/;
 
 /**
  * French numbers have nine digits without a leading zero, after a zero or the calling code. The parser adds nothing
@@ -57,7 +67,8 @@ const frenchNumber = /^(?:0|33)([1-9]\d{8})$/;
  */
 const readFrench = (digits: string): string | undefined => {
   const national = frenchNumber.exec(digits)?.[1];
-  return national === undefined ? undefined : `+33${national}`;
+  const code = overseas.find(([beginnings]) => beginnings.test(national ?? ''))?.[1] ?? '33';
+  return national === undefined ? undefined : `+${code}${national}`;
 };
 
 /** `isZeroFirst` = whether national numbers of a country are dialled with a 0 before them. */
@@ -92,7 +103,8 @@ const readInternational = rememberRecent(mostKnown, (digits): string | undefined
 export const normalizeNumber = (text: string, countries: readonly CountryCode[]): string | undefined => {
   const digits = digitsOf(text);
   if (digits === '') return undefined;
-  return readDialled(digits, text.trimStart().startsWith('+'), countries) ?? digits;
+  const isInternational = text.trimStart().startsWith('+') || (isFrenchFirst(countries) && overseasCode.test(digits));
+  return readDialled(digits, isInternational, countries) ?? digits;
 };
 
 /**

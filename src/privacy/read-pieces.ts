@@ -1,8 +1,9 @@
 /** Spoken text as numbers and the words between them, over one utterance or a whole dictation. */
 
 import type { Span } from './finding.ts';
-import { type Reading, readOtherwise, readSpokenNumber } from './number-words.ts';
-import { setOf, type Token } from './read-text.ts';
+import { phrasesOf, wordsOf } from './languages.ts';
+import { type Reading, readNumber, readOtherwise } from './number-words.ts';
+import type { Token } from './read-text.ts';
 
 /** One utterance, or one text of another field. */
 export interface Spoken {
@@ -56,6 +57,10 @@ export type Piece =
       /** Other readings of the same words. */
       readonly others: readonly string[];
       readonly isInternational: boolean;
+      /** An amount, a measure or a count. */
+      readonly isQuantity: boolean;
+      /** Digits stand before it, with nothing but a sign between. */
+      readonly isChained: boolean;
     })
   | (Span & Between & { readonly kind: 'word'; readonly text: string })
   | (Span & Between & { readonly kind: 'mark' })
@@ -63,14 +68,12 @@ export type Piece =
   | { readonly kind: 'turn' };
 
 /** Said between the parts of a number without ending it. */
-export const fillers = setOf(
-  `et puis apres ensuite alors enfin euh heu hum hm mm mmm um uh er and then so well voila oui ok okay d accord accorde yes
-   yeah yep right tiret point slash espace blanc dash dot space comme c est le les la er ere st nd rd th donc plus encore
-   sure note got it finalement pardon sorry excusez moi attendez alors bon ben bah hein hop non no uhm`,
-);
-/** Spoken signs of an address, and the spoken words for the dot. */
-export const addressSigns = new Set(['arobase', 'arrobase', 'arobas', 'arobaz', 'at']);
-export const addressDots = new Set(['point', 'dot']);
+export const fillers = wordsOf(({ fillers: words }) => words);
+const hesitations = phrasesOf(({ hesitations: phrases }) => phrases);
+const quantities = phrasesOf((language) => language.quantities);
+const isDecimal = /^[.,]$/;
+const clock = wordsOf((language) => language.clock);
+const currency = /^[$€£%]$/;
 const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);
 
 /** A part of a token that begins with letters: its digits are no number of their own. */
@@ -81,7 +84,23 @@ const isGlued = (tokens: readonly Token[], at: number): boolean => {
   return (before.text === '_' && tokens[at - 2]?.kind === 'word') || (before.kind === 'word' && before.text.length > 4);
 };
 
+/** Also "plus" in words. */
 const isPlus = (token: Token | undefined): boolean => token?.text === '+' || token?.key === 'plus';
+
+/** "1,250,000" is one number; nobody dictates with commas and without blanks. */
+const thousandsBehind = (tokens: readonly Token[], at: number): number => {
+  const isGroup = (from: number): boolean =>
+    tokens[from]?.text === ',' && /^\d{3}$/.test(tokens[from + 1]?.text ?? '') && tokens[from + 1]?.isSpaced === false;
+  let next = at;
+  while (isGroup(next)) next += 2;
+  return next;
+};
+
+const isChained = (tokens: readonly Token[], at: number): boolean =>
+  tokens[at]?.isSpaced === false &&
+  tokens[at - 1]?.isSpaced === false &&
+  /^[.-]$/.test(tokens[at - 1]?.text ?? '') &&
+  tokens[at - 2]?.kind === 'digits';
 
 /** The pieces of one utterance. */
 export const readPieces = (
@@ -91,28 +110,53 @@ export const readPieces = (
   const pieces: Piece[] = [];
   let at = 0;
   let isAfterNumber = false;
+  let hesitatesUntil = 0;
   while (at < tokens.length) {
     const token = tokens[at] as Token;
     const number =
-      token.kind === 'digits' && !isGlued(tokens, at)
-        ? { digits: token.text, next: at + 1 }
-        : readSpokenNumber(tokens, at, reading, isAfterNumber);
+      token.kind === 'digits' && isGlued(tokens, at) ? undefined : readNumber(tokens, at, reading, isAfterNumber);
     if (number !== undefined) {
+      const next = token.kind === 'digits' ? thousandsBehind(tokens, number.next) : number.next;
       const isInternational = isPlus(tokens[at - 1]);
-      const others =
-        number.next - at > 1 && reading === 'whole'
-          ? readOtherwise(tokens, at, number.next, () => budget.spend(utterance))
-          : [];
+      const others = readOtherwise(tokens, { at, next: number.next, reading }, () => budget.spend(utterance));
+      const text =
+        next > number.next
+          ? tokens
+              .slice(at, next)
+              .map((own) => (own.kind === 'digits' ? own.text : ''))
+              .join('')
+          : number.digits;
       const start = (isInternational ? (tokens[at - 1] as Token) : token).start;
-      const end = (tokens[number.next - 1] as Token).end;
-      pieces.push({ kind: 'number', utterance, start, end, text: number.digits, others, isInternational });
-      at = number.next;
+      const end = (tokens[next - 1] as Token).end;
+      const [before, behind] = [tokens[at - 1]?.text ?? '', tokens[next]?.text ?? ''];
+      const isQuantity =
+        next > number.next ||
+        currency.test(before) ||
+        clock.has(tokens[at - 1]?.key ?? '') ||
+        currency.test(behind) ||
+        quantities(tokens, next) !== undefined;
+      // "576.90 pounds" is one amount.
+      const whole = isQuantity && isDecimal.test(before) && !token.isSpaced ? pieces.at(-2) : undefined;
+      if (whole?.kind === 'number') pieces[pieces.length - 2] = { ...whole, isQuantity };
+      pieces.push({
+        kind: 'number',
+        utterance,
+        start,
+        end,
+        text,
+        others,
+        isInternational,
+        isQuantity,
+        isChained: isChained(tokens, at),
+      });
+      at = next;
       isAfterNumber = true;
       continue;
     }
     const { start, end, key, isSpaced } = token;
     if (token.kind === 'word') {
-      const isFiller = fillers.has(key);
+      hesitatesUntil = Math.max(hesitatesUntil, at + (hesitations(tokens, at)?.length ?? 0));
+      const isFiller = at < hesitatesUntil || fillers.has(key);
       pieces.push({ kind: 'word', utterance, start, end, key, text: token.text, isSpaced, isFiller });
     } else pieces.push({ kind: 'mark', utterance, start, end, key, isSpaced, isFiller: innerMarks.has(key) });
     isAfterNumber = token.kind !== 'word' && isAfterNumber;

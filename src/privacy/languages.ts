@@ -1,0 +1,117 @@
+/** Words by which people say and announce values, by language. */
+import { english } from './languages/en.ts';
+import { french } from './languages/fr.ts';
+import { toKey } from './read-text.ts';
+
+/**
+ * Words of one language, lower case without accents; a word with accents matches only itself. Phrases are parted by
+ * commas; `*` is any ending, `_` any word. Signs within a phrase do not count.
+ */
+export interface Language {
+  readonly name: string;
+  /** Countries whose callers say numbers so. */
+  readonly countries: string;
+  /** Number words, each list from its first value on. */
+  readonly units: readonly (readonly [first: number, words: string])[];
+  /** From ten to ten. */
+  readonly tens: readonly (readonly [first: number, words: string])[];
+  readonly hundreds: string;
+  readonly thousands: string;
+  /** Letters and words that are a zero between digits. */
+  readonly zeros: string;
+  /** Twice the next digit, three times the next digit. */
+  readonly repeats: readonly [twice: string, thrice: string];
+  /** "two times 33" */
+  readonly times: string;
+  /** Words behind a number that make it an amount, a measure or a count. */
+  readonly quantities: string;
+  /** Words between hours and minutes. */
+  readonly clock: string;
+  /** Words between the parts of a number that do not end it. */
+  readonly fillers: string;
+  /** Phrases that do not end it either. */
+  readonly hesitations: string;
+  /** With them a speaker takes the last part back. */
+  readonly corrections: string;
+  /** Signs of an address as they are said; `@` only those that mean nothing else. */
+  readonly signs: { readonly '@': string; readonly '.': string; readonly '-': string; readonly _: string };
+  /** Between a letter and a name that begins with it. */
+  readonly spelledLike: string;
+  /** Names of letters that are said instead of them. */
+  readonly alphabet: string;
+  /** Words before an address that are no part of it. */
+  readonly beforeAddress: string;
+  /** Words that announce an address. */
+  readonly announcesAddress: string;
+  /** Hosts in several words. */
+  readonly hosts: Readonly<Record<string, string>>;
+  readonly months: string;
+  /** Ordinal numbers of days below ten, and the others that are one word. */
+  readonly ordinals: readonly [units: string, others: string];
+  /** Between the parts of a date. */
+  readonly betweenDates: string;
+  /** Words that announce a value of each kind; `other` numbers are nobody's. */
+  readonly announces: Readonly<Record<Announced, string>>;
+  /** Words of a contact's name that name nobody. */
+  readonly titles: string;
+}
+
+/** Kinds of values that words announce. */
+export type Announced = 'phone' | 'card' | 'iban' | 'account' | 'nir' | 'cvv' | 'birth' | 'expiry' | 'last4' | 'other';
+
+/** A language is one file; its words are known wherever callsync runs. */
+export const languages: readonly Language[] = [french, english];
+
+/** Words of all languages. */
+export const wordsOf = (list: (language: Language) => string): ReadonlySet<string> =>
+  new Set(languages.flatMap((language) => list(language).split(/\s+/).filter(Boolean)));
+
+interface Word {
+  /** Lower case without accents. */
+  readonly key: string;
+  readonly text?: string;
+}
+
+const anyEnding = '*';
+/** Letters by which phrases whose first word has any ending are looked up. */
+const stemLetters = 2;
+
+/** Phrases of a list, as their words. */
+export const splitPhrases = (phrases: string): readonly (readonly string[])[] =>
+  phrases.split(',').flatMap((phrase) => (phrase.trim() === '' ? [] : [phrase.trim().split(/\s+/)]));
+
+/**
+ * @param lists phrases, and what each of them means.
+ * @returns the meaning and the length of the longest phrase that begins at a word.
+ */
+export const compilePhrases = <T>(lists: readonly (readonly [phrases: string, meaning: T])[]) => {
+  interface Phrase {
+    readonly words: readonly string[];
+    readonly length: number;
+    readonly meaning: T;
+  }
+  const [byWord, byStem] = [new Map<string, Phrase[]>(), new Map<string, Phrase[]>()];
+  for (const [phrases, meaning] of lists) {
+    for (const words of splitPhrases(phrases)) {
+      const [first = ''] = words;
+      const [known, key] = first.endsWith(anyEnding) ? [byStem, first.slice(0, stemLetters)] : [byWord, toKey(first)];
+      known.set(key, [...(known.get(key) ?? []), { words, length: words.length, meaning }]);
+      known.get(key)?.sort((one, other) => other.length - one.length);
+    }
+  }
+  const fits = (own: string, word: Word | undefined): boolean =>
+    word !== undefined &&
+    (own === word.key ||
+      own === '_' ||
+      (own.endsWith(anyEnding) && word.key.startsWith(own.slice(0, -1))) ||
+      own === word.text?.toLowerCase());
+  return (words: readonly Word[], at: number): Phrase | undefined => {
+    const key = words[at]?.key ?? '';
+    const isFitting = (phrase: Phrase) => phrase.words.every((own, index) => fits(own, words[at + index]));
+    return byWord.get(key)?.find(isFitting) ?? byStem.get(key.slice(0, stemLetters))?.find(isFitting);
+  };
+};
+
+/** Phrases of all languages with one meaning. */
+export const phrasesOf = (list: (language: Language) => string) =>
+  compilePhrases(languages.map((language) => [list(language), true] as const));

@@ -1,0 +1,62 @@
+/** Values that are spelled: letters by themselves, by names ("m comme Marcel", "golf"), twice ("double l"). */
+import type { Span } from './finding.ts';
+import { phrasesOf, wordsOf } from './languages.ts';
+import type { Piece } from './read-pieces.ts';
+
+export type Said = Exclude<Piece, { kind: 'turn' }>;
+
+export interface Part extends Span {
+  readonly kind: 'letters' | 'number' | 'word' | 'mark';
+  /** Letters and digits of the value, in lower case. */
+  readonly text: string;
+  readonly piece: Said;
+}
+
+const spelledLike = phrasesOf((language) => language.spelledLike);
+export const alphabet = wordsOf((language) => language.alphabet);
+const twice = wordsOf(({ repeats }) => repeats[0]);
+const apostrophe = /^['\u2019]$/;
+
+export const keyOf = (piece: Said | undefined): string =>
+  piece === undefined ? '' : piece.kind === 'number' ? piece.text : piece.key;
+/** "à" is a word, whatever its letters. */
+const isLetter = (piece: Said | undefined): boolean =>
+  piece?.kind === 'word' && piece.key.length === 1 && piece.text.toLowerCase() === piece.key;
+const isNamed = (piece: Said | undefined): boolean => piece?.kind === 'word' && alphabet.has(piece.key);
+
+/** What was said without turns and apostrophes. */
+export const listSaid = (pieces: readonly Piece[]): readonly Said[] =>
+  pieces.filter(
+    (piece): piece is Said => piece.kind !== 'turn' && !(piece.kind === 'mark' && apostrophe.test(piece.key)),
+  );
+
+/** @param isAlphabet whether each name of a letter is one, as in accounts; else only beside other letters, and "deux l" is ll. */
+export const spellOut = (said: readonly Said[], isAlphabet: boolean): readonly Part[] => {
+  const words = said.map((piece) => ({ key: keyOf(piece) }));
+  const parts: Part[] = [];
+  const add = (kind: Part['kind'], text: string, from: number, to: number): number => {
+    const [first, last] = [said[from] as Said, said[to - 1] as Said];
+    if (first.utterance !== last.utterance) return add(kind, text, from, from + 1);
+    parts.push({ kind, text, piece: first, utterance: first.utterance, start: first.start, end: last.end });
+    return to;
+  };
+  /** Index behind "comme Marcel". */
+  const behindName = (at: number): number => {
+    const like = spelledLike(words, at + 1);
+    const name = like === undefined ? undefined : words[at + 1 + like.length]?.key;
+    return name?.startsWith(words[at]?.key ?? ' ') && name.length > 1 ? at + 2 + (like?.length ?? 0) : at + 1;
+  };
+  const isSpelled = (at: number): boolean => isLetter(said[at]) || isNamed(said[at]);
+  for (let at = 0; at < said.length; ) {
+    const piece = said[at] as Said;
+    const { key = '' } = words[at] ?? {};
+    const isTwice =
+      isLetter(said[at + 1]) && (twice.has(key) || (key === '2' && !isAlphabet && isLetter(said[at + 2])));
+    if (isTwice) at = add('letters', (words[at + 1]?.key ?? '').repeat(2), at, behindName(at + 1));
+    else if (isLetter(piece)) at = add('letters', key, at, behindName(at));
+    else if (isNamed(piece) && (isAlphabet || isSpelled(at - 1) || isSpelled(at + 1)))
+      at = add('letters', key.charAt(0), at, at + 1);
+    else at = add(/^\d+$/.test(key) ? 'number' : piece.kind, key, at, at + 1);
+  }
+  return parts;
+};
