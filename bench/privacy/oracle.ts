@@ -32,7 +32,7 @@ const installLibraries = async (): Promise<string> => {
   return python;
 };
 
-export type Language = 'fr' | 'GB' | 'US';
+type Language = 'fr' | 'GB' | 'US';
 
 export interface Sentence {
   readonly lang: Language;
@@ -58,7 +58,7 @@ export const makeSentences = async (seed: number, count: number, file?: string):
   return read((await run(python, args, { maxBuffer: 1e9 })).stdout);
 };
 
-export const countriesOf = { fr: ['FR'], GB: ['GB'], US: ['US'] } as const;
+const countriesOf = { fr: ['FR'], GB: ['GB'], US: ['US'] } as const;
 const detectorOf = (kind: string): string => kind.replace('card_wrong', 'card');
 
 interface Score {

@@ -47,9 +47,7 @@ export const privacyConfigSchema = z
       .describe('Countries (ISO codes) whose national telephone numbers the detectors know; the first is the default.'),
     disabled_detectors: list(
       z.enum(['phone', 'card', 'cvv', 'iban', 'email', 'nir', 'birth', 'account', 'expiry', 'last4']),
-    ).describe(
-      'Detectors that `redact` leaves out.',
-    ),
+    ).describe('Detectors that `redact` leaves out.'),
     patterns: list(patternSchema).describe('Detectors of your own.'),
     retention: z
       .strictObject({

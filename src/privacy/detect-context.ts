@@ -1,6 +1,7 @@
 /** Finds values that only their context shows: card verification values, dates of birth, expiry dates, accounts. */
 import type { Span } from './finding.ts';
-import { type Announced, compilePhrases, languages, splitPhrases, wordsOf } from './languages.ts';
+import type { Announced } from './languages/language.ts';
+import { compilePhrases, languages, splitPhrases, wordsOf } from './languages.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
 import type { Token } from './read-text.ts';
 import { type Claims, findRuns, spansOf, textOf } from './runs.ts';

@@ -1,7 +1,7 @@
 /** Accounts: IBANs of every country, and the French form without country and check digits. */
 import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { Finding } from './finding.ts';
-import type { Announced } from './languages.ts';
+import type { Announced } from './languages/language.ts';
 import type { Piece } from './read-pieces.ts';
 import { type Claims, interruptionWords, isFiller, spansOf } from './runs.ts';
 import { alphabet, keyOf, listSaid, type Part, type Said, spellOut } from './spelling.ts';

@@ -2,7 +2,8 @@
 import isLuhn from 'fast-luhn';
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { DetectorName } from './finding.ts';
-import { type Announced, phrasesOf } from './languages.ts';
+import type { Announced } from './languages/language.ts';
+import { phrasesOf } from './languages.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';
 import type { Budget, Piece } from './read-pieces.ts';
 import * as runs from './runs.ts';

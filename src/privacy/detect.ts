@@ -9,7 +9,7 @@ import { claimIbans, findWrittenIbans } from './detect-iban.ts';
 import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { chooseUtterances, lookAt } from './first-look.ts';
-import type { Announced } from './languages.ts';
+import type { Announced } from './languages/language.ts';
 import type { Reading } from './number-words.ts';
 import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens, type Token } from './read-text.ts';
