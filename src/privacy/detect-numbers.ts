@@ -83,7 +83,7 @@ export const detectNumbers = (pieces: readonly Piece[], options: NumberOptions, 
   const seekPhones = (among: readonly Atom[][], manner: Manner): void => {
     if (isOn('phone')) claimPhones(among, mayRead, manner, options, claims);
   };
-  // A plus says what the digits are, whatever their check digit says.
+  // A plus makes digits a telephone number, even if they pass the check of a card.
   seekPhones(
     breaths.flatMap((run) => run.flatMap((atom, at) => (atom.isInternational ? [run.slice(at)] : []))),
     { isWhole: true },
@@ -182,11 +182,11 @@ const lastDigits = <T extends { readonly text: string }>(numbers: readonly T[], 
   return digits === length ? numbers.slice(from) : [];
 };
 
-/** Lengths of values whose check fails where words say what they are; a longer run is cut at a usual length. */
+/** Lengths of announced values whose check fails; a longer run is cut at a usual length. */
 const namedLengths = { card: { most: 19, usual: [16, 15] }, nir: { most: 16, usual: [15, 13] } };
 const fewestNamed = 11;
 
-/** Values by what is said of them, whatever their check digit says: one digit may be misheard. */
+/** Announced values, even with a wrong check digit, because one digit may be misheard. */
 const claimNamed = (
   among: readonly Atom[][],
   isWhole: boolean,
@@ -249,7 +249,7 @@ const claimPhones = (
     const first = run[from] as Atom;
     const isSure = first.isInternational || /^0[1-9]/.test(text);
     const name = isSure ? 'phone' : nameAt(first.utterance, first.start);
-    // Digits without plus or trunk prefix are a number by what is said before them, or by being said alone.
+    // Digits without plus or trunk prefix are a number if words announce them or if they stand alone.
     if (name === 'other' || (name !== 'phone' && to - from < run.length)) return undefined;
     if (!mayRead(run, from, to) || !budget.spend(first.utterance, stepsOfParsing)) return undefined;
     // Most digits of a value are those of several readings: the library is asked for the first one only.
@@ -275,7 +275,7 @@ const isGrouped = (number: string, run: readonly Atom[]): boolean => {
   return run.length === 1 || (ends.has(7) && ends.has(4));
 };
 
-/** Digits of a number with a slip or of a range that its country has given up: a plus or a word says what they are. */
+/** Numbers with a slip, or of a range that its country has given up, if a plus or a word announces them. */
 const claimSaid = (run: readonly Atom[], { nameAt }: NumberOptions, claims: Claims): void => {
   const [first] = run;
   const text = textOf(run);

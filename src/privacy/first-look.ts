@@ -47,8 +47,8 @@ const addWord = (parts: number[]): void => {
 };
 
 /**
- * Content of one text. `parts` = in order, most digits of a number; a negative value counts words that are neither
- * numbers nor fillers, and 0 is a word of a correction.
+ * Content of one text. `parts` = in order, most digits of a number. A negative value counts words that are neither
+ * numbers nor fillers; 0 is a word of a correction.
  */
 export const lookAt = (text: string) => {
   const parts: number[] = [];

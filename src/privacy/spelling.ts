@@ -24,7 +24,7 @@ const isLetter = (piece: Said | undefined): boolean =>
   piece?.kind === 'word' && piece.key.length === 1 && piece.text.toLowerCase() === piece.key;
 const isNamed = (piece: Said | undefined): boolean => piece?.kind === 'word' && alphabet.has(piece.key);
 
-/** What was said without turns and apostrophes. */
+/** Words, numbers and marks without turns and apostrophes. */
 export const listSaid = (pieces: readonly Piece[]): readonly Said[] =>
   pieces.filter(
     (piece): piece is Said => piece.kind !== 'turn' && !(piece.kind === 'mark' && apostrophe.test(piece.key)),
