@@ -1,5 +1,5 @@
 /**
- * callsync beside other tools on one hostile but honest service. While anyone pages, calls leave the pages that were
+ * Other tools beside callsync, on one hostile but honest service. While anyone pages, calls leave the pages that were
  * read, change, and come late. Between syncs, calls change, come and go. Prints for each tool and sync what it lost and
  * kept wrongly, its requests, time and memory. About 10 minutes. Options: --calls N, --seed N, --tools WORD, --json.
  */

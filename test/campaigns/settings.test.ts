@@ -43,9 +43,9 @@ const checkSeeds = (start: () => Promise<Started>): void =>
     expect(differences).toEqual([]);
   });
 
-describe('postgres-18', () => checkSeeds(startPostgres));
+describe('newest', () => checkSeeds(startPostgres));
 
-describe('postgres-15', () =>
+describe('debian', () =>
   checkSeeds(async () => {
     const { drop, ...urls } = await startDebian();
     return { ...urls, stop: drop };
