@@ -110,5 +110,5 @@ test('tells each change once, however many processes look, and again when a chan
 });
 
 test('refuses a rule for a channel that is not there', () => {
-  expect(() => configOf([{ when: 'stale', channels: ['nobody'] }])).toThrow(/nobody/);
+  expect(() => configOf([{ when: 'stale', channels: ['nobody'] }])).toThrow(/must name channels that are there/);
 });

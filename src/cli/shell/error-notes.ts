@@ -21,6 +21,7 @@ export const nextSteps: Readonly<Record<string, string>> = {
   BIGQUERY_STAGING_LOST:
     'Raise staging_expiration_hours of the warehouse, and check whether somebody deletes tables of its dataset.',
   GO_LIVE_RECEIVER: 'Correct the fault after the colon, then run the same command again; it continues with this step.',
+  IMPORT_ENCODING: 'Convert the file into lines of JSON in UTF-8, plain or gzip, then run the command again.',
   INBOX_UNREACHABLE:
     'Run callsync doctor to find out why the store does not answer. Deliveries go to the spool meanwhile.',
   LEDGER_RESTORED:
@@ -33,9 +34,15 @@ export const nextSteps: Readonly<Record<string, string>> = {
   PRESET_INVALID: 'Write sections of the configuration, as in the output of callsync presets show activate.',
   QUERY_REFUSED: 'Correct the query. docs/reference/tables.md and docs/reference/marts.md list the columns.',
   REDIRECT_LOOP: 'Correct source.base_url or source.auth_url, because the address redirects to itself.',
+  SERVICE_OVERLOADED:
+    'callsync slows down by itself. If the error persists, lower source.limits.requests, or ask the operator.',
+  SERVICE_RATE_LIMIT:
+    'callsync slows down by itself. If the error persists, lower source.limits.requests, or ask the operator.',
   SERVICE_REFUSED: 'Run callsync probe, and compare its findings with source.list.',
   SERVICE_UNAVAILABLE:
     'Workers read the window again; repeat a single command later. If the error persists, ask the account manager.',
+  SERVICE_UNTRUSTED:
+    'Check the address and the clock of this machine. For a private certificate authority, set NODE_EXTRA_CA_CERTS.',
   SERVICE_UNREACHABLE: 'Check source.base_url, and DNS, proxy and firewall of the worker.',
   SIMULATOR_CALL_UNKNOWN: 'Name a call of this run of the simulator; its truth lists all calls.',
   SIMULATOR_GONE: 'Start the simulator again; its log says why it ended.',

@@ -277,12 +277,10 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   const detail = describeError(response);
   const said = detail === undefined ? '' : `: ${detail}`;
   const retryAfterMs = retryAfterOf(response);
-  const hint =
-    'callsync slows down by itself. If the error persists, lower source.limits.requests, or ask the operator.';
   if (status === 429)
-    return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, { retryAfterMs, hint });
+    return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, { retryAfterMs });
   if (status === 503)
-    return transient('SERVICE_OVERLOADED', `${where} answers 503: it is overloaded or away.`, { retryAfterMs, hint });
+    return transient('SERVICE_OVERLOADED', `${where} answers 503: it is overloaded or away.`, { retryAfterMs });
   if (status === 402 || (status === 403 && (retryAfterMs !== undefined || aboutQuota.test(detail ?? ''))))
     return transient('SERVICE_QUOTA', `${where} answers ${status}: the quota is used up${said}.`, {
       retryAfterMs,
