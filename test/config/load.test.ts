@@ -191,6 +191,22 @@ test.each([
   }
 });
 
+// Between braces a comma ends a text, and the rest of a secret would be a key without a value.
+test.each([
+  'webhook: { secrets: [{ name: main, secret: ab, Sup3r }] }',
+  'warehouses: { main: { type: postgres, url: ab,Sup3r } }',
+  'analytics: { fields: { ab, Sup3r } }',
+  '? Sup3r',
+])('errors name the line of a key without a value, which may be of a secret: %s', async (line) => {
+  for (const error of [
+    await failure(`${minimal}${line}\n`),
+    await failure(minimal, { CALLSYNC_SOURCE__LIMITS: '{ requests: 5, Sup3r }' }),
+  ]) {
+    expect(error.message).toMatch(/, line [13]: this is not valid YAML \(COLON\)/);
+    expect(JSON.stringify([error.message, error.hint])).not.toContain('Sup3r');
+  }
+});
+
 const instants: readonly [string, string][] = [
   ['2026-02-28', '2026-02-28T00:00:00.000Z'],
   ['2026-02-28T10:00+02:00', '2026-02-28T08:00:00.000Z'],
