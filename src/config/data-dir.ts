@@ -1,16 +1,15 @@
 /** Where embedded servers keep their data when `store.data_dir` is not set. */
 import { constants, existsSync } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { terminal } from '../lib/errors.ts';
+import { homeFolder } from '../lib/home-folder.ts';
 
 /** As root, PostgreSQL runs under another account, which cannot enter root's home. Root therefore gets the folder of system services. */
 export const resolveDataDir = (configured: string | undefined, env: NodeJS.ProcessEnv = process.env): string => {
-  // An account without a name has no home folder, and homedir() then throws.
-  if (configured !== undefined) return resolve(configured.replace(/^~(?=\/|$)/, () => homedir()));
+  if (configured !== undefined) return resolve(configured.replace(/^~(?=\/|$)/, homeFolder));
   if (process.getuid?.() === 0) return '/var/lib/callsync';
-  return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'callsync');
+  return join(env.XDG_DATA_HOME || join(homeFolder(), '.local', 'share'), 'callsync');
 };
 
 /**

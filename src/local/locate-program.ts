@@ -1,8 +1,8 @@
 /** Finds the programs that callsync starts. */
 import { access, constants, mkdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { terminal } from '../lib/errors.ts';
+import { homeFolder } from '../lib/home-folder.ts';
 
 /** Whether this user may run the file. */
 export const isExecutable = (path: string): Promise<boolean> =>
@@ -34,7 +34,7 @@ interface FindOptions {
 
 /** Folder of a tool in the user's cache, named with its version; it may not exist yet. */
 export const cacheFolderOf = (tool: string, env: NodeJS.ProcessEnv): string =>
-  join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'callsync', tool);
+  join(env.XDG_CACHE_HOME || join(homeFolder(), '.cache'), 'callsync', tool);
 
 /** Makes a folder of the cache where it is missing, and shows that it can be written to. @throws terminal CACHE_FOLDER */
 export const makeCacheFolder = async (folder: string): Promise<void> => {

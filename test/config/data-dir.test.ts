@@ -5,6 +5,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { makeDataDir, resolveDataDir } from '../../src/config/data-dir.ts';
 import { openOwnSecret, openSecret } from '../../src/lib/secret.ts';
+import { cacheFolderOf } from '../../src/local/locate-program.ts';
+import { findTemporalCli } from '../../src/local/temporal/dev-server.ts';
 import { recordChainHead } from '../../src/store/windows/chain.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
@@ -62,11 +64,19 @@ test('the data folder takes what is configured, with ~ for the home folder, and 
   expect(resolveDataDir(undefined, { XDG_DATA_HOME: '/share' })).toBe(expected);
 });
 
-test('an absolute data folder needs no home folder, which an account without a name has not', () => {
+test('an account without a name has no home folder: a folder that is set needs none, and errors name the setting', async () => {
   vi.mocked(homedir).mockImplementation(() => {
     throw new Error('ENOENT');
   });
   expect(resolveDataDir('/data')).toBe('/data');
+  const hint = (key: string) => ({ kind: 'terminal', code: 'NO_HOME', hint: expect.stringContaining(key) });
+  vi.spyOn(process, 'getuid').mockReturnValue(54_321);
+  for (const configured of ['~/data', undefined])
+    expect(() => resolveDataDir(configured, {})).toThrow(expect.objectContaining(hint('store.data_dir')));
+  expect(() => cacheFolderOf('tool', {})).toThrow(expect.objectContaining(hint('XDG_CACHE_HOME')));
+  expect(cacheFolderOf('tool', { XDG_CACHE_HOME: '/cache' })).toBe('/cache/callsync/tool');
+  expect(await findTemporalCli({ configured: process.execPath, env: {} })).toBe(process.execPath);
+  vi.restoreAllMocks();
   vi.mocked(homedir).mockRestore();
 });
 

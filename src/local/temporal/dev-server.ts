@@ -185,8 +185,9 @@ export const findTemporalCli = async (options: Omit<LocateTemporalCliOptions, 'l
         hint: 'Correct temporal.cli or CALLSYNC_TEMPORAL_CLI, or remove both.',
       }),
   });
+  if (installed !== undefined) return installed;
   const cached = join(cacheFolder(env), program);
-  return installed ?? ((await isExecutable(cached)) ? cached : undefined);
+  return (await isExecutable(cached)) ? cached : undefined;
 };
 
 const cacheFolder = (env: NodeJS.ProcessEnv): string => cacheFolderOf(`temporal-${version}`, env);

@@ -1,0 +1,14 @@
+import { homedir } from 'node:os';
+import { terminal } from './errors.ts';
+
+/** @throws terminal NO_HOME for an account without a name, if HOME names no folder either */
+export const homeFolder = (): string => {
+  try {
+    return homedir();
+  } catch (cause) {
+    throw terminal('NO_HOME', 'This account has no home folder, where callsync keeps data and programs by default.', {
+      hint: 'Set HOME. Or set whole paths: store.data_dir (--data-dir of the demo) and XDG_CACHE_HOME.',
+      cause,
+    });
+  }
+};
