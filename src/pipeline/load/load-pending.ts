@@ -160,7 +160,12 @@ const commitPending = async (deps: IngestDeps, target: WarehouseTarget, planned:
     } catch (error) {
       if (first === undefined || !isRefusal(error)) throw error;
       const isAlone = pending.calls.length + deliveries.length + verdicts.length === 1;
-      if (isAlone && refused.push({ row: first.row, error }) === mostRefused && loads === 0) throw error;
+      if (isAlone && refused.push({ row: first.row, error }) === mostRefused && loads === 0) {
+        // Refused calls can stand in a row: the last one of the batch tells whether the warehouse refuses all.
+        const ids = planned.pending.calls.slice(-1).map(({ row }) => row.callId);
+        await commit(await planPending(deps, target, { origin: plan.origin, ids }));
+        if (loads === 0) throw error;
+      }
       const ids = isAlone ? [] : pending.calls.map(({ row }) => row.callId);
       for (const half of partsOf(ids, Math.ceil(ids.length / 2)))
         await commit(await planPending(deps, target, { origin: plan.origin, ids: half }));

@@ -160,6 +160,15 @@ test('an erasure that a foreign key of an owner forbids is named, tried again, a
   expect(await loads.listRefused(pipeline.store)).toEqual([]);
 });
 
+test('calls of one kind that stand in a row, and are all refused, hold back no other', async () => {
+  await pipeline.query(`ALTER TABLE wh_main.calls ADD CONSTRAINT short CHECK (call_id NOT LIKE 'bad%')`);
+  const ids = ['bad', 'good'].flatMap((kind) => Array.from({ length: 8 }, (_, n) => `${kind}-${n}`));
+  await pipeline.observe(ids.map((id) => observation(id, 1)));
+  expect(await pipeline.drain()).toMatchObject({ sent: 16 });
+  expect(Object.keys(await statuses()).sort()).toEqual(ids.slice(8));
+  expect(await loads.listRefused(pipeline.store)).toHaveLength(8);
+});
+
 test('a fault that is not of single calls ends a load soon, and no call counts as refused', async () => {
   await pipeline.query(`ALTER TABLE wh_main.calls ADD CONSTRAINT never CHECK (status IS NULL)`);
   await pipeline.observe(Array.from({ length: 60 }, (_, n) => observation(`c${n}`, 1)));
