@@ -18,7 +18,7 @@ export const readNumber = (text: string): number | string => {
 
 /** The value of JSON; the text where a double cannot hold some number in it. */
 export const readJson = (text: string): unknown => {
-  const numbers = text.replace(/"(?:[^"\\]|\\.)*"/g, '').match(/[-\d][\d.eE+-]*/g) ?? [];
+  const numbers = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, '').match(/[-\d][\d.eE+-]*/g) ?? [];
   const isExact = (number: string): boolean =>
     number.length < 16 ? Number.isFinite(Number(number)) : String(Number(number)) === number;
   return numbers.every(isExact) ? JSON.parse(text) : text;

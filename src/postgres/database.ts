@@ -217,7 +217,7 @@ const inTransaction = async <T>(pool: pg.Pool, purpose: string, work: (client: p
 };
 
 /** Readers of URLs would take the rest of a password for a host, and an error would name it. */
-const splitsPassword = /#|^\w+:\/\/[^/?]*[/?].*@/;
+const splitsPassword = /#|^\w+:\/\/[^/?@]*(\/[^?]*|\?[^=]*)@/;
 
 /** Reads the URL anew for each connection: a changed password refuses new connections, not open ones. */
 const clientOf = (url: ConnectionUrl) =>

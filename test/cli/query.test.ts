@@ -25,6 +25,11 @@ test('a whole number that a double cannot hold is text, and no other', async () 
   expect(await ask(sql)).toEqual([{ odd: '9007199254740993', low: '-9007199254740993', most: 9_007_199_254_740_991 }]);
 });
 
+test('JSON with a text of several megabytes is read', async () => {
+  const [row] = await ask(`SELECT jsonb_build_object('text', repeat('x', 9000000), 'n', 1) AS large`);
+  expect(row?.large).toEqual({ text: 'x'.repeat(9_000_000), n: 1 });
+});
+
 const huge = Number('12345678901234567890');
 /** An expression of SQL, and what `query --json` and an assistant have of it; the assistant's own words where they differ. */
 const values: readonly (readonly [sql: string, ours: unknown, assistants?: unknown])[] = [

@@ -102,6 +102,15 @@ test.each([
   await expect(asked).rejects.not.toThrow(/secret/);
 });
 
+test.each(['application_name=a@b', 'application_name=a/b@c&connect_timeout=9'])(
+  'the sign @ may stand in a setting of a URL: %s',
+  async (setting) => {
+    const { href } = new URL(database.url);
+    const other = open({ url: `${href}${href.includes('?') ? '&' : '?'}${setting}` });
+    expect(await other.query('SELECT 1 AS one').finally(other.close)).toEqual([{ one: 1 }]);
+  },
+);
+
 test.each([
   ['INSERT INTO own (id) VALUES (1)', 'REFUSED', '23502, schema public, table own, column needed', 'DEFAULT'],
   [

@@ -268,6 +268,9 @@ test.each([
   ['"ISO-8859-1"', bytes],
   ['utf-16le', Buffer.from(JSON.stringify(list), 'utf16le')],
   ['UTF-8', bytes],
+  // Two header lines, which are joined; a name of MySQL.
+  ['utf-8, application/json; charset=utf-8', bytes],
+  ['utf8mb4', bytes],
 ])('bodies in charset %s are read as text, and never damaged', async (charset, body) => {
   const type = `application/json; charset=${charset}`;
   const { source } = await start((_, response) => void response.setHeader('content-type', type).end(body));
@@ -276,7 +279,8 @@ test.each([
 
 test('a body in an unknown charset is refused', async () => {
   const type = 'application/json; charset=klingon';
-  const { source } = await start((_, response) => void response.setHeader('content-type', type).end(bytes));
+  const body = Buffer.from(JSON.stringify(list), 'latin1');
+  const { source } = await start((_, response) => void response.setHeader('content-type', type).end(body));
   expect(await refusalOf(readAll(source))).toMatchObject({ code: 'RESPONSE_ENCODING', kind: 'terminal' });
 });
 

@@ -246,7 +246,7 @@ const collectBody = async (source: Readable, headers: Readonly<Record<string, st
 /** Charsets that services claim for JSON that is UTF-8 all the same. */
 const claimed = 'windows-1252';
 
-/** A body of another charset in UTF-8, as JSON is read. @throws terminal RESPONSE_ENCODING */
+/** A body of another charset in UTF-8, as JSON is read. A wrong name of a charset harms no text in UTF-8. @throws terminal RESPONSE_ENCODING */
 const inUtf8 = (body: Buffer, contentType = ''): Buffer => {
   const label = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1] ?? 'utf-8';
   try {
@@ -254,6 +254,7 @@ const inUtf8 = (body: Buffer, contentType = ''): Buffer => {
     const isRead = decoder.encoding === 'utf-8' || (decoder.encoding === claimed && isUtf8(body));
     return isRead ? body : Buffer.from(decoder.decode(body));
   } catch {
+    if (isUtf8(body)) return body;
     const hint = 'Configure the service to answer in UTF-8.';
     throw terminal('RESPONSE_ENCODING', `The service answered in the charset “${label.slice(0, 20)}”.`, { hint });
   }
