@@ -55,11 +55,8 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now, need
       const { encoded, ...rest } = observation;
       const left = [...(encoded ?? [])].filter(([name]) => !cut.has(name));
       // Built from pairs, so that `__proto__` is a field.
-      const fields: CallDocument = Object.fromEntries(
-        Object.keys(observation.fields)
-          .map((name) => [name, cut.has(name) ? cut.get(name) : observation.fields[name]])
-          .filter(([, value]) => value !== undefined),
-      );
+      const all = new Map([...Object.entries(observation.fields), ...cut]);
+      const fields: CallDocument = Object.fromEntries([...all].filter(([, value]) => value !== undefined));
       return { ...rest, fields, ...(left.length === 0 ? {} : { encoded: new Map(left) }) };
     },
   };

@@ -57,17 +57,15 @@ export const withinTime = async <T>(work: Promise<T>, ms: number, late: () => un
  * @returns ends the repetition, after the work under way
  */
 export const repeatEvery = (ms: number, work: () => Promise<void>): (() => Promise<void>) => {
-  let running: Promise<void> | undefined;
-  const start = (): void => {
-    running ??= work().finally(() => {
-      running = undefined;
-    });
+  const start = joining(work);
+  let latest = start();
+  const again = (): void => {
+    latest = start();
   };
-  start();
-  const timer = setInterval(start, ms).unref();
+  const timer = setInterval(again, ms).unref();
   return async () => {
     clearInterval(timer);
-    await running;
+    await latest;
   };
 };
 

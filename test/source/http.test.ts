@@ -2,7 +2,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { terminal } from '../../src/lib/errors.ts';
-import { createHttp, createRefusals, readRetryAfter, retryAfterOf, untrusted } from '../../src/source/http/http.ts';
+import { createHttp, createRefusals, retryAfterOf, untrusted } from '../../src/source/http/http.ts';
 import { createLocalRequestLimiter } from '../../src/source/http/limiter.ts';
 import { createSource, requestLimitRules } from '../../src/source/source.ts';
 import { openProxy } from '../support/proxy.ts';
@@ -396,7 +396,9 @@ test.each([
   ['Sat, 01 Jan 2000 00:00:00 GMT', 0],
   ['x', undefined],
   [undefined, undefined],
-])('Retry-After %s is read', (header, ms) => expect(readRetryAfter(header, Date.UTC(2024, 0, 1))).toBe(ms));
+])('Retry-After %s is read', (header, ms) =>
+  expect(retryAfterOf({ headers: header === undefined ? {} : { 'retry-after': header } })).toBe(ms),
+);
 
 test('a request ends with its signal, also while it waits for a connection', async () => {
   const { limits } = configFor('http://127.0.0.1', { limits: { concurrency: 1 } });

@@ -65,18 +65,13 @@ const defaultRecordBytes = 64 * 1024 * 1024;
  * @throws CallsyncError IMPORT_… if the file is unreadable; earlier records stay in the ledger.
  */
 export const importFile = async (deps: IngestDeps, input: ImportInput, options: ImportOptions = {}) => {
-  const now = Date.now() * 1000;
-  if (input.observedAt !== undefined && input.observedAt > now + deps.clockSkew)
+  if (input.observedAt !== undefined && input.observedAt > Date.now() * 1000 + deps.clockSkew)
     throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records is in the future.', {
       hint: 'Give the time at which the file was written: callsync import FILE --observed-at TIME.',
     });
   const file = await openInput(input.from);
   try {
-    const mayResume = file.key !== undefined && input.restart !== true;
-    const known = mayResume ? await readMeta<ImportState>(deps.store, file.key as string) : undefined;
-    if (known?.done !== true) return await importOpened(deps, input, { file, state: known, now }, options);
-    const { records, refused, changed } = known;
-    return { bytes: file.size ?? 0, size: file.size, records, refused, changed, alreadyDone: true };
+    return await importOpened(deps, input, file, options);
   } finally {
     file.close();
   }
@@ -85,20 +80,10 @@ export const importFile = async (deps: IngestDeps, input: ImportInput, options: 
 /**
  * `alreadyDone` = true when the file had been imported before, and nothing was read.
  */
-const importOpened = async (
-  deps: IngestDeps,
-  input: ImportInput,
-  {
-    file,
-    state,
-    now,
-  }: {
-    readonly file: Awaited<ReturnType<typeof openInput>>;
-    readonly state: ImportState | undefined;
-    readonly now: number;
-  },
-  options: ImportOptions,
-) => {
+const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedInput, options: ImportOptions) => {
+  const now = Date.now() * 1000;
+  const mayResume = file.key !== undefined && input.restart !== true;
+  const state = mayResume ? await readMeta<ImportState>(deps.store, file.key as string) : undefined;
   let bytes = 0;
   const counted = async function* (): Bytes {
     for await (const chunk of file.bytes) {
@@ -109,6 +94,7 @@ const importOpened = async (
   let { records = 0, refused = 0, changed = 0 } = state ?? {};
   let position: Position = state ?? { form: 'lines', offset: 0, line: 1 };
   const progress = (): ImportProgress => ({ bytes, size: file.size, records, refused, changed });
+  if (state?.done === true) return { ...progress(), bytes: file.size ?? 0, alreadyDone: true };
   const remember = async (done: boolean): Promise<void> => {
     if (file.key === undefined) return;
     await writeMeta(deps.store, file.key, { ...position, records, refused, changed, done } satisfies ImportState);
@@ -228,6 +214,8 @@ const unpack = async (name: string, packed: Bytes): Promise<Bytes> => {
         : `Convert it on the way: ${command} | callsync import -`,
   });
 };
+
+type OpenedInput = Awaited<ReturnType<typeof openInput>>;
 
 /** `key` = under which progress is stored; undefined for a stream, which cannot be resumed. */
 const openInput = async (from: ImportInput['from']) => {

@@ -30,16 +30,15 @@ interface ReadRangePartInput {
 export type RangePartProgress = { readonly rest: Range; readonly totals: ReadTotals; readonly windowLength: number };
 
 /** The next window and the rest of the range. Lengths in microseconds. */
-const cutNext = (range: Range, length: number, direction: Direction): readonly [window: Range, rest: Range] =>
-  direction === 'oldest_first'
-    ? [
-        { from: range.from, to: Math.min(range.from + length, range.to) },
-        { from: Math.min(range.from + length, range.to), to: range.to },
-      ]
-    : [
-        { from: Math.max(range.to - length, range.from), to: range.to },
-        { from: range.from, to: Math.max(range.to - length, range.from) },
-      ];
+const cutNext = ({ from, to }: Range, length: number, direction: Direction): readonly [window: Range, rest: Range] => {
+  const isForwards = direction === 'oldest_first';
+  const at = isForwards ? Math.min(from + length, to) : Math.max(to - length, from);
+  const [older, newer] = [
+    { from, to: at },
+    { from: at, to },
+  ];
+  return isForwards ? [older, newer] : [newer, older];
+};
 
 /** For a window shorter than the step of the bounds, the service lists the whole step: each further one would ask for it again. */
 const shortestWindow = ({ windows, source }: ReadDeps): number => Math.max(windows.min, boundStep(source.list.list));
@@ -180,21 +179,8 @@ const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Ra
 /**
  * Failures that may concern one answer. Everything else, such as access, tokens and the store, concerns all windows.
  */
-const codes = new Set([
-  'LIST_FAILED',
-  'LIST_LOOP',
-  'LIST_MALFORMED',
-  'LIST_REFUSED',
-  'LIST_SHAPE',
-  'RESPONSE_ENCODING',
-  'RESPONSE_TOO_LARGE',
-  'SERVICE_BROKEN',
-  'SERVICE_OVERLOADED',
-  'SERVICE_REFUSED',
-  'SERVICE_TIMEOUT',
-  'SERVICE_UNAVAILABLE',
-  'SERVICE_UNREACHABLE',
-]);
+const ofOneAnswer =
+  /^(LIST_(FAILED|LOOP|MALFORMED|REFUSED|SHAPE)|RESPONSE_(ENCODING|TOO_LARGE)|SERVICE_(BROKEN|OVERLOADED|REFUSED|TIMEOUT|UNAVAILABLE|UNREACHABLE))$/;
 /** Attempts at a window with transient failures before callsync passes it over. */
 const attempts = 3;
 
@@ -213,7 +199,7 @@ const passOverFailing = async (
     return await read();
   } catch (error) {
     signal.throwIfAborted();
-    if (!(error instanceof CallsyncError) || !codes.has(error.code)) throw error;
+    if (!(error instanceof CallsyncError) || !ofOneAnswer.test(error.code)) throw error;
     if (error.kind === 'transient' && attempt < attempts) throw error;
     if (!(await isServiceUp(deps.source.list, window, { cause: error, signal }))) throw error;
     const { axis, from, to } = window;

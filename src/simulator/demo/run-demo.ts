@@ -268,17 +268,14 @@ const settledDays = (from: string, now: Date): Range => {
   return { from: startOf(Date.parse(from)), to: startOf(now.getTime() - simulated.lateMaxDays * 86_400_000) };
 };
 
-/** Deliveries that some warehouse does not have yet. */
-const countUnloaded = (store: Store) =>
-  store.value<number>`SELECT count(*) FROM unloaded_deliveries WHERE NOT rejected`;
-
 /**
- * Milliseconds since the epoch up to the progress of continuous sync, windows with open problems included. callsync
- * reads those again minutes later; the truth check finds their missing calls.
+ * Deliveries that some warehouse does not have yet, and milliseconds since the epoch up to the progress of continuous sync,
+ * windows with open problems included. callsync reads those again minutes later; the truth check finds their missing calls.
  */
-const readSyncedTo = async (store: Store): Promise<number> =>
-  (await store.value<number | undefined>`
-    SELECT (extract(epoch FROM watermark) * 1000)::float8 FROM watermarks WHERE name = 'sync'`) ?? 0;
+const readUnsettled = (store: Store) =>
+  store.row<{ unloaded: number; watermark: number | null }>`
+    SELECT (SELECT count(*) FROM unloaded_deliveries WHERE NOT rejected) AS unloaded,
+           (SELECT (extract(epoch FROM watermark) * 1000)::float8 FROM watermarks WHERE name = 'sync') AS watermark`;
 
 /** Waits until no webhook is on its way, the inbox is empty, the watermark has passed the present, and every call is loaded. */
 const settleLive = async (services: Services, input: { store: Store; control: SimulatorControl }): Promise<void> => {
@@ -289,21 +286,13 @@ const settleLive = async (services: Services, input: { store: Store; control: Si
     await input.control.drainWebhooks();
     const { inbox, warehouses, rereads } = await readHealth(input.store);
     const pending = warehouses.reduce((sum, state) => sum + state.pending, 0);
-    const unloaded = await countUnloaded(input.store);
-    const watermark = await readSyncedTo(input.store);
-    if (
-      Date.now() > quietFrom &&
-      inbox.count === 0 &&
-      pending === 0 &&
-      unloaded === 0 &&
-      rereads.count === 0 &&
-      watermark >= quietFrom
-    )
-      return;
+    const { unloaded, watermark } = await readUnsettled(input.store);
+    const left = inbox.count + pending + unloaded + rereads.count;
+    if (Date.now() > quietFrom && left === 0 && Number(watermark) >= quietFrom) return;
     if (Date.now() > deadline)
       throw transient(
         'DEMO_NOT_SETTLED',
-        `Live calls did not settle in ${catchUpDeadlineMs / 1000} s: ${inbox.count} deliveries and ${pending} calls wait, watermark ${new Date(watermark).toISOString()}.`,
+        `Live calls did not settle in ${catchUpDeadlineMs / 1000} s: ${inbox.count} deliveries and ${pending} calls wait, watermark ${new Date(Number(watermark)).toISOString()}.`,
         { hint: `Look at the workflows in Temporal's interface${services.config.temporal.ui_url ?? ''}.` },
       );
     await delay(pollMs);

@@ -1,6 +1,7 @@
 /** The call API: GET {base_url}/calls and GET {base_url}/calls/{unique_id}, in the chosen dialect. */
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Dialect } from '../../../schemas/simulator-dialect.ts';
+import { mergeRaw, pathKeys, type Raw } from '../../lib/parse-json.ts';
 import { everything } from '../calls/axis-index.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
@@ -25,28 +26,22 @@ interface CallApiParts {
   readonly onPage: (event: PageEvent) => void | Promise<void>;
 }
 
-/** Sets a value at a dotted path. */
-const nest = (body: Record<string, unknown>, path: string, value: unknown): void => {
-  const names = path.split('.');
-  let at = body;
-  for (const name of names.slice(0, -1)) {
-    at[name] ??= {};
-    at = at[name] as Record<string, unknown>;
-  }
-  at[names.at(-1) as string] = value;
-};
+/** An object with a value at a dotted path. */
+const nested = (path: string, value: unknown): Raw =>
+  pathKeys(path).reduceRight((inner, key) => ({ [key]: inner }), value) as Raw;
 
 const marker = '"@records@"';
 
 /** The body around the records, as the text before and after them. */
 const envelope = (dialect: Dialect, total: number, cursor: string | undefined, isPartial: boolean) => {
   if (dialect.records === '') return [Buffer.from('['), Buffer.from(']')] as const;
-  const body: Record<string, unknown> = isPartial ? { error: { code: 'TIMEOUT' } } : {};
+  let body: Raw = isPartial ? { error: { code: 'TIMEOUT' } } : {};
   const { paging } = dialect;
-  if (dialect.totalPath !== undefined) nest(body, dialect.totalPath, total);
-  if (paging.style === 'cursor' && paging.bodyPath !== undefined) nest(body, paging.bodyPath, cursor ?? null);
-  nest(body, dialect.records, ['@records@']);
-  const [before = '', after = ''] = JSON.stringify(body).split(marker);
+  if (dialect.totalPath !== undefined) body = mergeRaw(body, nested(dialect.totalPath, total));
+  if (paging.style === 'cursor' && paging.bodyPath !== undefined)
+    body = mergeRaw(body, nested(paging.bodyPath, cursor ?? null));
+  const whole = mergeRaw(body, nested(dialect.records, ['@records@']));
+  const [before = '', after = ''] = JSON.stringify(whole).split(marker);
   return [Buffer.from(before), Buffer.from(after)] as const;
 };
 

@@ -90,7 +90,30 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     await limiter.penalize(failure.retryAfterMs ?? quotaMs ?? (limits.per_s * 1000) / 10, slot);
   };
 
-  const sendOnce = createSender({ config, http, tokens, limiter, base, counts, isProven, slowDown });
+  /** One request, repeated with a fresh token where the service rejects the one that it has. */
+  const sendOnce = async (asked: URL, signal: AbortSignal | undefined) => {
+    const url = reachable(asked, base);
+    for (let rejections = 0; ; rejections++) {
+      // Asked for again behind the wait, in which it may expire. Nobody waits for a slot that no token can use.
+      await tokens.get(signal);
+      const askedAt = performance.now();
+      const slot = await limiter.acquire(signal);
+      counts.waitedMs += performance.now() - askedAt;
+      const token = await tokens.get(signal);
+      counts.requests++;
+      const sent = http.send({ url, headers: headersOf(config, token.value), signal });
+      await sent.catch((error: unknown) => slowDown(error, slot));
+      const response = await sent;
+      const digit = String(response.status).slice(0, 1);
+      counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
+      counts.wireBytes += response.wireBytes;
+      counts.bodyBytes += response.body.length;
+      if (response.status !== 401) return { response, slot };
+      tokens.invalidate(token.value);
+      if (rejections > 0) throw rejectedTwice(url, await isProven());
+    }
+  };
+
   const attempt = async <T>(url: URL, parse: (response: HttpResponse) => T | Promise<T>, options: GetOptions) => {
     const { response, slot } = await sendOnce(url, options.signal);
     const good = response.status >= 200 && response.status <= 299;
@@ -115,77 +138,34 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     return { value, response, observedAt };
   };
 
+  const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
+
   return {
     counts,
     /** Address under base_url, with version and parameters. */
     address: (path: string, params: Iterable<readonly [string, string]>) => addressOf(base, version, path, params),
     /** One answer, read by `parse`. If `parse` throws a transient error, the request is repeated. */
-    get: <T>(url: URL, parse: (response: HttpResponse) => T | Promise<T>, options: GetOptions = {}) =>
-      repeatFailed(() => attempt(url, parse, options), { options, limits, counts, isProven }),
+    get: async <T>(url: URL, parse: (response: HttpResponse) => T | Promise<T>, options: GetOptions = {}) => {
+      const { retries = limits.retries } = options;
+      for (let tries = 0; ; tries++) {
+        try {
+          const answer = await attempt(url, parse, options);
+          if (answer.response.status < 400 || !options.askAgain || tries > 0) return answer;
+          counts.retries++;
+          await wait(backoffMs(tries, backoff), options.signal);
+        } catch (error) {
+          options.signal?.throwIfAborted();
+          const failure = asTrouble(error, await isProven());
+          // Slower, and not smaller, questions help.
+          const isBusy = failure.code === 'SERVICE_OVERLOADED' || failure.code === 'SERVICE_RATE_LIMIT';
+          const most = isBusy && retries > 0 ? limits.retries : Math.min(retries, retriesOf[failure.code] ?? retries);
+          if (failure.kind === 'terminal' || tries >= most) throw failure;
+          counts.retries++;
+          await wait(backoffMs(tries, backoff, failure.retryAfterMs), options.signal);
+        }
+      }
+    },
   };
-};
-
-type Sending = Pick<ApiParts, 'config' | 'http' | 'tokens' | 'limiter'> & {
-  readonly base: URL;
-  readonly counts: ReturnType<typeof startCounts>;
-  readonly isProven: () => Promise<boolean>;
-  readonly slowDown: (failure: unknown, slot: number) => Promise<void>;
-};
-
-/** One request, repeated with a fresh token where the service rejects the one that it has. */
-const createSender =
-  ({ config, http, tokens, limiter, base, counts, isProven, slowDown }: Sending) =>
-  async (asked: URL, signal: AbortSignal | undefined): Promise<{ response: HttpResponse; slot: number }> => {
-    const url = reachable(asked, base);
-    for (let rejections = 0; ; rejections++) {
-      // Asked for again behind the wait, in which it may expire. Nobody waits for a slot that no token can use.
-      await tokens.get(signal);
-      const askedAt = performance.now();
-      const slot = await limiter.acquire(signal);
-      counts.waitedMs += performance.now() - askedAt;
-      const token = await tokens.get(signal);
-      counts.requests++;
-      const sent = http.send({ url, headers: headersOf(config, token.value), signal });
-      await sent.catch((error: unknown) => slowDown(error, slot));
-      const response = await sent;
-      const digit = String(response.status).slice(0, 1);
-      counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
-      counts.wireBytes += response.wireBytes;
-      counts.bodyBytes += response.body.length;
-      if (response.status !== 401) return { response, slot };
-      tokens.invalidate(token.value);
-      if (rejections > 0) throw rejectedTwice(url, await isProven());
-    }
-  };
-
-/** The first good answer; the error of the last attempt. */
-const repeatFailed = async <Answer extends { readonly response: HttpResponse }>(
-  attempt: () => Promise<Answer>,
-  deps: Pick<Sending, 'counts' | 'isProven'> & {
-    readonly options: GetOptions;
-    readonly limits: SourceConfig['limits'];
-  },
-) => {
-  const { options, limits, counts, isProven } = deps;
-  const { retries = limits.retries } = options;
-  const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
-  for (let tries = 0; ; tries++) {
-    try {
-      const answer = await attempt();
-      if (answer.response.status < 400 || !options.askAgain || tries > 0) return answer;
-      counts.retries++;
-      await wait(backoffMs(tries, backoff), options.signal);
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      const failure = asTrouble(error, await isProven());
-      // Slower, and not smaller, questions help.
-      const isBusy = failure.code === 'SERVICE_OVERLOADED' || failure.code === 'SERVICE_RATE_LIMIT';
-      const most = isBusy && retries > 0 ? limits.retries : Math.min(retries, retriesOf[failure.code] ?? retries);
-      if (failure.kind === 'terminal' || tries >= most) throw failure;
-      counts.retries++;
-      await wait(backoffMs(tries, backoff, failure.retryAfterMs), options.signal);
-    }
-  }
 };
 
 const addressOf = (

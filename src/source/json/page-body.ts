@@ -1,7 +1,6 @@
-/** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
+/** The records of one list response; of large ones only the small fields are parsed at once. */
 import { isUtf8 } from 'node:buffer';
 import { findBuilt } from '../../lib/find-built.ts';
-import { partsOf } from '../../lib/pages.ts';
 import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
 import { notScanned, readRecord, scanFields } from '../../lib/scan-value.ts';
 import { answerWith, runOnThread } from '../../lib/thread.ts';
@@ -30,8 +29,8 @@ export interface PageBody {
   readonly free?: () => void;
 }
 
-/** Up to this size a whole document is parsed in one go. */
-const wholeBytes = 32 * 1024;
+/** The memory of a smaller body may be shared. */
+const sharedBytes = 32 * 1024;
 /** Records of a larger page are copied, so that none of them keeps the whole page in memory. */
 const largeBytes = 8 * 1024 * 1024;
 
@@ -63,12 +62,6 @@ const scanOnThread = async (task: ScanTask) => {
  * @param path dotted path of the array of records; null there counts as no records.
  */
 export const readPageBody = async (given: Buffer, path: string): Promise<PageBody | 'malformed' | 'no_array'> => {
-  const parsed = given.length <= wholeBytes ? parseQuietly(given) : undefined;
-  if (parsed !== undefined) {
-    const records = valueAt(parsed, path);
-    if (Array.isArray(records)) return wholePage(given, path, parsed, records);
-    return records === null && path !== '' ? emptyPage(parsed, given.length) : 'no_array';
-  }
   const task = { body: given, path };
   const { body, scanned } = given.length < threadBytes ? scan(task) : await scanOnThread(task);
   if (scanned === 'malformed') return scanned;
@@ -86,26 +79,6 @@ export const emptyPage = (envelope: unknown, size = 0): PageBody => ({
   dispose: () => undefined,
 });
 
-const wholePage = (body: Buffer, path: string, envelope: unknown, records: readonly unknown[]): PageBody => {
-  let spans: readonly RecordSpan[] | undefined;
-  const bytesOf = (index: number): Buffer => {
-    spans ??= scanRecords(body, path)?.spans ?? [];
-    const [from, to] = spans[index] ?? [0, 0];
-    return body.subarray(from, to);
-  };
-  return {
-    envelope,
-    size: body.length,
-    count: records.length,
-    dispose: () => undefined,
-    parts(maxBytes) {
-      const perPart = Math.max(1, Math.floor((records.length * maxBytes) / Math.max(1, body.length)));
-      const raw = records.map((value, index) => ({ value, bytes: () => bytesOf(index) }));
-      return partsOf(raw, perPart);
-    },
-  };
-};
-
 /** Size of the parts of a large page. Values, text and rows of a part take several times its size in memory. */
 const scannedPartBytes = 2 * 1024 * 1024;
 
@@ -114,9 +87,9 @@ const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedP
   const size = body.length;
   const isLarge = size > largeBytes;
   const bytesAt = (from: number, to: number): Buffer => held?.subarray(from, to) ?? Buffer.alloc(0);
-  /** Old by now, the bytes would wait for a collection of the whole heap. A smaller body may share its memory. */
+  /** Old by now, the bytes would wait for a collection of the whole heap. */
   const free = (): void => {
-    if (body.length > wholeBytes) structuredClone(undefined, { transfer: [body.buffer as ArrayBuffer] });
+    if (body.length > sharedBytes) structuredClone(undefined, { transfer: [body.buffer as ArrayBuffer] });
   };
   return {
     envelope: JSON.parse(envelope),

@@ -315,14 +315,7 @@ const parseSingle = (response: HttpResponse): unknown => {
   return value;
 };
 
-const codes = new Set([
-  'SERVICE_UNAVAILABLE',
-  'SERVICE_BROKEN',
-  'SERVICE_TIMEOUT',
-  'LIST_FAILED',
-  'LIST_MALFORMED',
-  'RESPONSE_TOO_LARGE',
-]);
+const poison = /^(SERVICE_(UNAVAILABLE|BROKEN|TIMEOUT)|LIST_(FAILED|MALFORMED)|RESPONSE_TOO_LARGE)$/;
 
 /** Whether the service refuses a question: it may answer one about a shorter window. */
 export const isRefusal = (error: unknown): error is CallsyncError =>
@@ -330,4 +323,4 @@ export const isRefusal = (error: unknown): error is CallsyncError =>
 
 /** Whether a failure may be due to single records of the answer: a smaller question may then succeed. */
 export const isPoison = (error: unknown): error is CallsyncError =>
-  error instanceof CallsyncError && codes.has(error.code);
+  error instanceof CallsyncError && poison.test(error.code);

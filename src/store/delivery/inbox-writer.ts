@@ -40,20 +40,11 @@ const wakeDeadlineMs = 5_000;
 
 /** Work on a connection of the pool whose commits are durable, within a time. */
 const createRunner = (pool: pg.Pool) => {
-  const durable = new WeakSet<pg.PoolClient>();
-
   return async <T>(deadlineMs: number, ask: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
     const until = performance.now() + deadlineMs;
     const client = await borrow(pool, deadlineMs);
-    const query = async () => {
-      if (!durable.has(client)) {
-        await client.query('SET synchronous_commit = on');
-        durable.add(client);
-      }
-      return await ask(client);
-    };
     try {
-      const answer = await within(query(), until - performance.now());
+      const answer = await within(ask(client), until - performance.now());
       client.release();
       return answer;
     } catch (error) {
