@@ -131,6 +131,8 @@ test('one sender is an IPv4 address, or an IPv6 network of 64 bits', () => {
     ...{ 'fe80::1%eth0': 'fe80:0:0:0', '[::ffff:203.0.113.7]:1': '203.0.113.7' },
   };
   for (const [address, sender] of Object.entries(senders)) expect(senderOf(address)).toBe(sender);
+  // A connection that has closed has no address.
+  expect(senderOf(undefined)).toBe('');
   const list = createAddressList(['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']);
   const listed = ['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::1', '198.51.100.7', '198.51.100.7:80'];
   expect(listed.filter((one) => !list(one))).toEqual([]);
