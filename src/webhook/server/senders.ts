@@ -45,7 +45,7 @@ export const createAddressList = (entries: readonly string[]): AddressList => {
   };
 };
 
-/** An IPv4 address as it is; of an IPv6 address its network of 64 bits, all of which one host may use; empty once the connection has closed. */
+/** An IPv4 address as it is; of an IPv6 address its network of 64 bits, all of which one host may use. */
 export const senderOf = (address: string | undefined): string => {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;
@@ -100,8 +100,10 @@ export const createOffenders = (options: {
 
 const written = /^"?(?:\[(?<v6>[^\]]+)\]|(?<v4>[\d.]+))(?::\w+)?"?$/;
 
-/** The address alone. Proxies add ports, brackets and quotes, sockets a zone, and a socket of both families shows IPv4 as IPv6. */
-/** @param address nothing where the connection has closed meanwhile */
+/**
+ * The address alone. Proxies add ports, brackets and quotes, sockets a zone, and a socket of both families shows IPv4 as IPv6.
+ * @param address nothing where the connection has closed meanwhile
+ */
 const plainAddress = (address: string | undefined = ''): string => {
   const { v4, v6 } = written.exec(address)?.groups ?? {};
   const [plain = ''] = (v4 ?? v6 ?? address).toLowerCase().split('%');
