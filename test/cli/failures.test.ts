@@ -1,9 +1,10 @@
 /** Messages of failing commands: one sentence, the next step, no stack trace, an exit code. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type CliFolder, type CliResult, openCliAndService, openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { listen } from '../support/listen.ts';
+import { runOnServer } from '../support/postgres.ts';
 
 const { simulator, folder, database } = await openCliAndService({ calls: { count: 20 } });
 
@@ -107,6 +108,41 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     await folder.configure({ source, webhook: { allow_unsigned: true } });
     expect(await folder.run(['config', 'check', '--receiver'])).toMatchObject({ code: 0, stderr: '' });
     expectFailure(await folder.run(['config', 'check']), 2, /CONFIG_CREDENTIALS: .*source\.client_id/);
+  });
+
+  test('doctor takes the file of a receiver, also under the role that only adds deliveries', async () => {
+    const role = `receiver_${process.pid}`;
+    await folder.configure(configOf());
+    await folder.write('password', 'its password');
+    const grants = ['store', 'grants', '--apply', '--role', role, '--password-file', 'password'];
+    expect(await folder.run(grants)).toMatchObject({ code: 0 });
+    onTestFinished(async () => void (await runOnServer(database.adminUrl, `DROP OWNED BY ${role}; DROP ROLE ${role}`)));
+    const webhook = {
+      secrets: [{ name: 'main', secret: 'a signing secret' }],
+      public_url: `http://127.0.0.1:${closedPort}/webhook`,
+    };
+    const examine = async (url: string) => {
+      const store = { url, data_dir: folder.path };
+      await folder.configure({ webhook, store, operations: { port: 0 } });
+      const { stdout } = await folder.run(['doctor', '--receiver', '--json']);
+      const { findings } = JSON.parse(stdout) as { findings: { check: string; outcome: string; message: string }[] };
+      return Object.fromEntries(findings.map((one) => [one.check, `${one.outcome} ${one.message}`]));
+    };
+    const said = await examine(database.url);
+    expect(said).toEqual({
+      config: expect.stringMatching('ok Valid for a receiver'),
+      'webhook keys': 'ok In force: main.',
+      'webhook address': expect.stringMatching('warning '),
+      'webhook round trip': expect.stringMatching('failed .* cannot be reached'),
+      store: 'ok The inbox takes deliveries.',
+      operations: 'ok Takes any free port.',
+      spool: expect.stringMatching(/free for .*spool/),
+    });
+    const { href } = Object.assign(new URL(database.url), { username: role, password: 'its password' });
+    const lean = 'skipped The role in store.url may not remove a sample. Run callsync doctor where a worker runs.';
+    expect(await examine(href)).toEqual({ ...said, 'webhook round trip': lean, spool: expect.any(String) });
+    await runOnServer(database.url, `REVOKE INSERT ON callsync.inbox FROM ${role}`);
+    expect((await examine(href)).store).toMatch(/^failed .*permission/);
   });
 
   test('config check refuses a country that has no telephone numbers', async () => {

@@ -46,6 +46,8 @@ const checkFiles = async (config: object): Promise<void> => {
   });
 };
 
+export const receiverAlone = flag('--receiver', 'check a receiver alone (callsync serve), without section source');
+
 /** Prints a file of the package, which is generated from the schema. */
 const printer = (does: string, example: string, file: string) =>
   leaf({ does, shared: 'none', examples: [example], run: () => void process.stdout.write(readShipped(file)) });
@@ -69,9 +71,7 @@ export default group({
     ),
     check: leaf({
       does: 'check the configuration file and the environment',
-      options: {
-        receiver: flag('--receiver', 'check a receiver alone (callsync serve), which needs no section source'),
-      },
+      options: { receiver: receiverAlone },
       examples: ['callsync config check', 'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json'],
       run: async (options) => {
         const load = options.receiver === true ? loadReceiverConfig : loadConfig;

@@ -1,9 +1,10 @@
 import { countOf } from '../../lib/count-of.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { openStoreService, withServices } from '../parts/services.ts';
+import { openInbox, openStoreService, withReceiverServices, withServices } from '../parts/services.ts';
 import { type CommonOptions, flag, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
-import { exitCodeOfFindings, installationChecks, runChecks } from './doctor/check.ts';
+import { receiverAlone } from './config.ts';
+import { type Checks, exitCodeOfFindings, installationChecks, receiverChecks, runChecks } from './doctor/check.ts';
 import { provideTemporalCli, sourceChecks, temporalChecks } from './doctor/check-services.ts';
 import { webhookChecks } from './doctor/check-webhook.ts';
 
@@ -17,7 +18,18 @@ const render = (findings: Awaited<ReturnType<typeof runChecks>>): string => {
   return findings.map(draw).join('\n');
 };
 
-/** Checks everything, prints the findings and sets the exit code. */
+/** Prints the findings and sets the exit code. @param valid text for the configuration, which is valid */
+const examine = async (options: CommonOptions, valid: string, checks: Checks): Promise<void> => {
+  const config = { check: 'config', outcome: 'ok', message: valid, ms: 0 } as const;
+  const findings = [config, ...(await runChecks(checks, { deadlineMs }))];
+  const count = (outcome: string): number => findings.filter((one) => one.outcome === outcome).length;
+  const [bad, odd] = [count('failed'), count('warning')];
+  const verdict = bad + odd === 0 ? 'All is well' : `${bad} failed, ${countOf(odd, 'warning')}`;
+  print(options, { healthy: bad === 0, findings }, `${render(findings)}\n\n${verdict}.`);
+  process.exitCode = exitCodeOfFindings(findings);
+};
+
+/** Checks everything. */
 export const runDoctor = (options: CommonOptions & { readonly fix?: boolean; readonly limiter?: RequestLimiter }) =>
   withServices(options, async (services) => {
     const fix = options.fix === true;
@@ -25,32 +37,37 @@ export const runDoctor = (options: CommonOptions & { readonly fix?: boolean; rea
     if (fix) await provideTemporalCli(services).catch(() => undefined);
     const store = openStoreService(services);
     store.catch(() => undefined);
-    const checks = {
+    await examine(options, 'Valid.', {
       ...sourceChecks(services, options.limiter),
       ...webhookChecks(services, store),
       ...installationChecks(services, store),
       ...temporalChecks(services, fix),
-    };
-    const valid = { check: 'config', outcome: 'ok', message: 'Valid.', ms: 0 } as const;
-    const findings = [valid, ...(await runChecks(checks, { deadlineMs }))];
-    const count = (outcome: string): number => findings.filter((one) => one.outcome === outcome).length;
-    const [bad, odd] = [count('failed'), count('warning')];
-    const verdict = bad + odd === 0 ? 'All is well' : `${bad} failed, ${countOf(odd, 'warning')}`;
-    print(options, { healthy: bad === 0, findings }, `${render(findings)}\n\n${verdict}.`);
-    process.exitCode = exitCodeOfFindings(findings);
+    });
   });
 
-const options = { fix: flag('--fix', 'make safe repairs: fetch the Temporal server, create missing schedules') };
+const runReceiverDoctor = (options: CommonOptions) =>
+  withReceiverServices(options, async (services) => {
+    const store = openInbox(services);
+    store.catch(() => undefined);
+    const checks = { ...webhookChecks(services, store), ...receiverChecks(services, store) };
+    await examine(options, 'Valid for a receiver. The checks are those of callsync serve alone.', checks);
+  });
+
+const options = {
+  fix: flag('--fix', 'make safe repairs: fetch the Temporal server, create missing schedules').conflicts('receiver'),
+  receiver: receiverAlone,
+};
 
 export default leaf({
   options,
   examples: [
     'callsync doctor',
     'callsync doctor --fix',
+    'callsync doctor --receiver --config receiver.yaml',
     `callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'`,
   ],
   remarks: `doctor starts embedded servers, sends one sample delivery to webhook.public_url and deletes it. Without --fix, doctor
 changes nothing else. Exit code 0: nothing failed (warnings are allowed). Exit code 4: every failed check got no answer. Exit codes
 2, 3 and 6: correct, allow or change something first.`,
-  run: runDoctor,
+  run: (given) => (given.receiver === true ? runReceiverDoctor(given) : runDoctor(given)),
 });

@@ -14,7 +14,7 @@ import { lazily } from '../../lib/timing.ts';
 import { keepServer } from '../../local/local-process.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
 import { openSubjects } from '../../persons/subjects.ts';
-import { type ConnectionUrl, readUrl } from '../../postgres/database.ts';
+import { type ConnectionUrl, openDatabase, type Queryable, readUrl } from '../../postgres/database.ts';
 import { countriesOf, createPrivacy, type Privacy, type PrivacyKeys } from '../../privacy/privacy.ts';
 import { redactsSpeech, versionOfRules } from '../../privacy/rules.ts';
 import { openCleaner } from '../../privacy/threads.ts';
@@ -113,6 +113,17 @@ export const openStoreService = async (services: Services<Pick<Config, 'privacy'
   });
   services.defer(() => store.close());
   return store;
+};
+
+/** The store for a receiver, whose role may not migrate; the embedded one is migrated. */
+export const openInbox = async (services: Services<Pick<Config, 'privacy' | 'store'>>): Promise<Queryable> => {
+  const { store } = services.config;
+  const url = configuredStore(store);
+  if (url === undefined) return await openStoreService(services);
+  const db = openDatabase({ url, schema: store.schema, application: 'callsync doctor', purpose: 'store', max: 2 });
+  services.defer(db.close);
+  await db.query`SELECT`;
+  return db;
 };
 
 /**

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { Agent, fetch } from 'undici';
 import { unitFields } from '../../../../schemas/config/analytics.ts';
 import type { WarehouseConfig } from '../../../../schemas/config/warehouses.ts';
-import type { Config } from '../../../../schemas/config.ts';
+import type { Config, ReceiverConfig } from '../../../../schemas/config.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
 import { judge } from '../../../health/conditions.ts';
 import { localAddress } from '../../../lib/certificate.ts';
@@ -15,18 +15,18 @@ import { countOf } from '../../../lib/count-of.ts';
 import { CallsyncError } from '../../../lib/errors.ts';
 import { withinTime } from '../../../lib/timing.ts';
 import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
-import { sql } from '../../../postgres/database.ts';
+import { type Queryable, sql } from '../../../postgres/database.ts';
 import { listDialled, normalizeNumber } from '../../../privacy/phone-number.ts';
 import { countriesOf } from '../../../privacy/privacy.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
 import { readDocuments } from '../../../store/ledger/ledger.ts';
 import { countUnderOthers, listNewestCalls } from '../../../store/ledger/read-ledger.ts';
-import type { Store } from '../../../store/store.ts';
+import { compareKeys, type Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
 import { checkTimeZone, createWarehouse } from '../../parts/activity-deps.ts';
 import { readNow } from '../../parts/open-health.ts';
 import { claimSource } from '../../parts/open-source.ts';
-import { configuredStore, openRules, type Services } from '../../parts/services.ts';
+import { configuredStore, listPrivacyKeys, openRules, requireKeyFile, type Services } from '../../parts/services.ts';
 import { exitOf, exits, worstOf } from '../../shell/output.ts';
 
 export interface Finding {
@@ -86,7 +86,7 @@ export const exitCodeOfFindings = (findings: readonly Finding[]): number =>
 // Checks of the installation: store and its health, privacy rules, warehouses, port, disk, settings of marts.
 
 /** The store, or the finding that it is missing. */
-export const needStore = (opening: Promise<Store>): Promise<Store> =>
+export const needStore = <S extends Queryable>(opening: Promise<S>): Promise<S> =>
   opening.catch(() => {
     throw new NotChecked('Needs the store.');
   });
@@ -100,6 +100,23 @@ export const installationChecks = ({ config }: Services, opening: Promise<Store>
   operations: (signal) => checkOperations(config, signal),
   disk: () => checkDisk(config),
   analytics: async () => checkAnalytics(config),
+});
+
+/** Checks of a receiver alone, beside those of the webhook. */
+export const receiverChecks = ({ config }: Services<ReceiverConfig>, opening: Promise<Queryable>): Checks => ({
+  store: async () => {
+    requireKeyFile(config);
+    const inbox = await opening;
+    await compareKeys(inbox, listPrivacyKeys(config));
+    // Needs the rights of a delivery, and writes nothing.
+    await inbox.query('INSERT INTO inbox (received_at) SELECT now() WHERE false');
+    return ok('The inbox takes deliveries.');
+  },
+  operations: (signal) => checkOperations(config, signal),
+  spool: () => {
+    const { dir, min_free_bytes: least } = config.webhook.spool;
+    return checkFolder(dir ?? join(resolveDataDir(config.store.data_dir), 'spool'), least);
+  },
 });
 
 const checkStore = async (store: Store, config: Config): Promise<Finding> => {
@@ -230,7 +247,7 @@ const checkAnalytics = ({ analytics: { units, agent_side: side } }: Config): Fin
 };
 
 /** The port for health, readiness and metrics: served by a process of ours, or free for the next. */
-const checkOperations = async ({ operations }: Config, signal: AbortSignal): Promise<Finding> => {
+const checkOperations = async ({ operations }: Pick<Config, 'operations'>, signal: AbortSignal): Promise<Finding> => {
   const { enabled, listen, port } = operations;
   if (!enabled) return skipped('Not enabled (operations.enabled).');
   if (port === 0) return ok('Takes any free port.');
