@@ -1,8 +1,9 @@
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { syncBuiltinESMExports } from 'node:module';
+import os, { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeDataDir, resolveDataDir } from '../../src/config/data-dir.ts';
 import { openOwnSecret, openSecret } from '../../src/lib/secret.ts';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
@@ -10,11 +11,6 @@ import { findTemporalCli } from '../../src/local/temporal/dev-server.ts';
 import { recordChainHead } from '../../src/store/windows/chain.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
-
-vi.mock(import('node:os'), async (load) => {
-  const os = await load();
-  return { ...os, homedir: vi.fn(os.homedir) };
-});
 
 const folder = useFolder('data-dir');
 const file = join(folder, 'secret');
@@ -65,9 +61,14 @@ test('the data folder takes what is configured, with ~ for the home folder, and 
 });
 
 test('an account without a name has no home folder: a folder that is set needs none, and errors name the setting', async () => {
-  vi.mocked(homedir).mockImplementation(() => {
+  vi.spyOn(os, 'homedir').mockImplementation(() => {
     throw new Error('ENOENT');
   });
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  syncBuiltinESMExports();
   expect(resolveDataDir('/data')).toBe('/data');
   const hint = (key: string) => ({ kind: 'terminal', code: 'NO_HOME', hint: expect.stringContaining(key) });
   vi.spyOn(process, 'getuid').mockReturnValue(54_321);
@@ -76,8 +77,6 @@ test('an account without a name has no home folder: a folder that is set needs n
   expect(() => cacheFolderOf('tool', {})).toThrow(expect.objectContaining(hint('XDG_CACHE_HOME')));
   expect(cacheFolderOf('tool', { XDG_CACHE_HOME: '/cache' })).toBe('/cache/callsync/tool');
   expect(await findTemporalCli({ configured: process.execPath, env: {} })).toBe(process.execPath);
-  vi.restoreAllMocks();
-  vi.mocked(homedir).mockRestore();
 });
 
 test('makes what is missing, also when several ask at once, and takes what is there', async () => {

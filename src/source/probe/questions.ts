@@ -130,7 +130,8 @@ export const findPaging = async (inquiry: Inquiry, extra: readonly string[]): Pr
   say(totalKey, total, isSure ? 'sure' : 'likely', atLeast);
 
   const none: Style = [{ style: 'none' }, 'none', 'no link, cursor, or usual page or offset parameter had an effect'];
-  const [style, words, evidence] = (await findStyle(trial, extra)) ?? none;
+  const further = extra.filter((name) => name !== sizeParam);
+  const [style, words, evidence] = (await findStyle(trial, further)) ?? none;
   say('pagination.style', words, style === none[0] ? 'likely' : 'sure', evidence);
   const size = sizeParam === undefined ? base.records.length : await findSize(session, base, sizeParam);
   say('pagination.size', String(size), 'likely', 'the largest page that the service returned within limits');
