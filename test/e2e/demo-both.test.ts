@@ -29,7 +29,7 @@ test('callsync demo --warehouse both loads the same rows into both, and listens 
   const code = await demo.ended;
   ended.abort();
   await watch;
-  expect(code, demo.stderr()).toBe(0);
+  expect(code, `${demo.stderr()}${demo.stdout()}`).toBe(0);
   const result = JSON.parse(demo.stdout().trim().split('\n').at(-1) ?? '');
   expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
   const tables = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries'];

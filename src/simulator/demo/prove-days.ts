@@ -62,8 +62,9 @@ export const reconcileDays = async ({ services, range, level }: Work): Promise<R
 
 /** Reads the proof from the verdicts, so that the line never claims more than callsync recorded. */
 export const readProof = async ({ store, range, level }: Work, warehouse: string) => {
+  // The schedule may have compared a day as well, by rows, which says more than guards.
   const verdicts = (await latestVerdicts(store, range))
-    .filter((one) => one.warehouse === warehouse && one.warehouse_level === level)
+    .filter((one) => one.warehouse === warehouse && [level, 'rows'].includes(one.warehouse_level))
     .sort((a, b) => b.window_from - a.window_from);
   const good = verdicts.filter(({ outcome }) => outcome === 'proven' || outcome === 'healed');
   return {
