@@ -1,6 +1,6 @@
 /** Cron expressions as Temporal reads them: five fields, a sixth for the year, a seventh in front for the second. */
 
-const months = 'january february march april may june july august september october november december';
+export const monthNames = 'january february march april may june july august september october november december';
 const weekdays = 'sunday monday tuesday wednesday thursday friday saturday';
 
 const fields: readonly (readonly [name: string, least: number, most: number, words?: string])[] = [
@@ -8,7 +8,7 @@ const fields: readonly (readonly [name: string, least: number, most: number, wor
   ['minute', 0, 59],
   ['hour', 0, 23],
   ['day of month', 1, 31],
-  ['month', 1, 12, months],
+  ['month', 1, 12, monthNames],
   ['day of week', 0, 7, weekdays],
   ['year', 2000, 2100],
 ];
@@ -33,11 +33,9 @@ const numbersOf = (text: string, [, least, most, words = '']: (typeof fields)[nu
   return parts.every(({ length }) => length > 0) ? parts.flat() : [];
 };
 
-const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-
 /** Whether one of the months, counted from 1, has one of the days. */
 export const haveDay = (months: readonly number[], days: readonly number[]): boolean =>
-  months.some((month) => days.some((day) => day <= (longestMonths[month - 1] as number)));
+  months.some((month) => days.some((day) => day <= new Date(2024, month, 0).getDate()));
 
 /** The reason for which Temporal refuses a cron expression, or would never run it; undefined for a good one. */
 export const faultOfCron = (text: string): string | undefined => {

@@ -85,11 +85,10 @@ export const explainUnreachable = async (config: TemporalConfig, address: string
       hint: 'Configure it to offer ALPN h2; workers refuse a connection without it.',
       cause,
     });
-  if (connectionOptions(config, address).tls === false) return unreachable;
-  const { tls } = config;
-  const ca = readPem('temporal.tls.ca', tls.ca_file);
+  const { tls } = connectionOptions(config, address);
+  if (tls === false) return unreachable;
   const { hostname: host, port } = new URL(`https://${address}`);
-  const servername = tls.server_name ?? host;
+  const { serverNameOverride: servername = host, serverRootCACertificate: ca } = tls;
   const socket = connect({ host, port: Number(port || 443), ca, ...(isIP(servername) === 0 && { servername }) });
   const signal = AbortSignal.timeout(connectTimeoutMs);
   const failure: unknown = await once(socket, 'secureConnect', { signal }).catch((error: unknown) => error);

@@ -18,7 +18,7 @@ import { followWorkflow } from '../parts/follow.ts';
 import { askList, openSource } from '../parts/open-source.ts';
 import { duration, startOfDay } from '../parts/range.ts';
 import { type Services, withStore } from '../parts/services.ts';
-import { openTemporal } from '../parts/temporal.ts';
+import { lastFailure, openTemporal } from '../parts/temporal.ts';
 import { flag, type Given, instant, leaf, option, parsed } from '../shell/define.ts';
 import { tellTimes } from '../shell/output.ts';
 import { levelOptions } from './reconcile.ts';
@@ -99,7 +99,7 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
   ): Promise<string | undefined> => {
     const signal = AbortSignal.timeout(Math.max(1, deadline - Date.now()));
     const followed = await followWorkflow<Result>(handle, { what, signal });
-    return followed.ended ? complaintOf(followed.result) : await failingActivity(handle);
+    return followed.ended ? complaintOf(followed.result) : ((await lastFailure(handle)) ?? undefined);
   };
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
     let failure: string | undefined;
@@ -148,12 +148,6 @@ const reconcileOf = ({ warehouses }: ProofFound, level: ProofLevel): Parameters<
 const complaintOf = ({ totals: { unreachable, failed } }: ReconcileProgress): string | undefined => {
   if (unreachable > 0) return `A warehouse did not answer ${countOf(unreachable, 'time')}.`;
   return failed > 0 ? `${countOf(failed, 'window')} failed; the log of the worker says why.` : undefined;
-};
-
-/** Error of an activity that Temporal retries. Messages of our activities hold no call data. */
-const failingActivity = async (handle: WorkflowHandle): Promise<string | undefined> => {
-  const { raw } = await handle.describe();
-  return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? undefined;
 };
 
 /** The reason why the service does not answer now; undefined if it answers. An activity retries for minutes before it fails. */

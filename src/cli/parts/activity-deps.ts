@@ -27,6 +27,8 @@ import { openPrivacy, type Services } from './services.ts';
 
 const hourMs = 3_600_000;
 const micros = (ms: number): number => Math.round(ms * 1000);
+const allMicros = <T extends Record<string, number>>(times: T) =>
+  Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, micros(ms)])) as T;
 
 /** Path of the field of a record that holds the end of processing. */
 export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
@@ -78,22 +80,17 @@ export const activityDeps = (
   parts: Pick<ActivityDeps, 'store' | 'targets' | 'source' | 'observer'>,
 ): ActivityDeps => {
   const { sync, store: storeConfig, source } = services.config;
-  const axis = defaultAxis(source.list);
+  const { target_calls: targetCalls, ...window } = sync.window;
+  const { horizon, share, sample, delay, max_horizon: maxHorizon } = sync.reread;
+  const { enabled, level, age, span, interval, backlog_days: backlogDays, rows_days: rowsDays } = sync.reconcile;
   return {
     ...ingestDeps(services, parts),
     now: () => new Date(),
-    windows: {
-      initial: micros(sync.window.initial),
-      min: micros(sync.window.min),
-      max: micros(sync.window.max),
-      targetCalls: sync.window.target_calls,
-    },
+    windows: { ...allMicros(window), targetCalls },
     sync: {
-      axis: axis.name,
-      settle: micros(sync.settle),
-      lookback: micros(sync.lookback),
+      ...allMicros({ settle: sync.settle, lookback: sync.lookback, interval: sync.interval }),
+      axis: defaultAxis(source.list).name,
       start: resolveStart(sync.start_from, Date.now()),
-      interval: micros(sync.interval),
       direction: sync.order,
     },
     retention: {
@@ -110,21 +107,10 @@ export const activityDeps = (
       verdicts: storeConfig.verdict_retention,
     },
     reread: {
-      horizon: sync.reread.horizon === 'learned' ? undefined : micros(sync.reread.horizon),
-      share: sync.reread.share,
-      delay: micros(sync.reread.delay),
-      maxHorizon: micros(sync.reread.max_horizon),
-      sample: sync.reread.sample,
+      ...allMicros({ delay, maxHorizon }),
+      ...{ share, sample, horizon: horizon === 'learned' ? undefined : micros(horizon) },
     },
-    reconcile: {
-      enabled: sync.reconcile.enabled,
-      age: micros(sync.reconcile.age),
-      span: micros(sync.reconcile.span),
-      level: sync.reconcile.level,
-      backlogDays: sync.reconcile.backlog_days,
-      rowsDays: sync.reconcile.rows_days,
-      interval: micros(sync.reconcile.interval),
-    },
+    reconcile: { ...allMicros({ age, span, interval }), enabled, level, backlogDays, rowsDays },
     version: readVersion(),
   };
 };

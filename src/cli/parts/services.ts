@@ -245,23 +245,19 @@ export const requireKeyFile = ({ privacy }: Pick<Config, 'privacy'>): void => {
   });
 };
 
-const privacyKeys = (config: KeySettings): PrivacyKeys | undefined => {
-  if (versionOfRules(config.privacy) === undefined) return undefined;
-  const [token, ...former] = tokenKeys(config).map(({ bytes }) => bytes);
-  return { token: token as Buffer, former, seal: sealKey(config)?.bytes };
-};
+const withKeys =
+  <P>(open: (privacy: Config['privacy'], keys: PrivacyKeys) => P) =>
+  (config: KeySettings): P | undefined => {
+    if (versionOfRules(config.privacy) === undefined) return undefined;
+    const [token, ...former] = tokenKeys(config).map(({ bytes }) => bytes);
+    return open(config.privacy, { token: token as Buffer, former, seal: sealKey(config)?.bytes });
+  };
 
 /** The configured privacy rules with their keys; undefined where there are none. @throws CallsyncError as `listKeys` */
-export const openPrivacy = (config: KeySettings): Privacy | undefined => {
-  const keys = privacyKeys(config);
-  return keys && createPrivacy(config.privacy, keys);
-};
+export const openPrivacy = withKeys(createPrivacy);
 
 /** The same for a receiver. @throws CallsyncError BUILD_MISSING too */
-export const openReceiverPrivacy = (config: KeySettings): ReturnType<typeof openCleaner> | undefined => {
-  const keys = privacyKeys(config);
-  return keys && openCleaner(config.privacy, keys);
-};
+export const openReceiverPrivacy = withKeys(openCleaner);
 
 /** As above, but rules are required. @throws CallsyncError PRIVACY_OFF too */
 export const openRules = (config: KeySettings): Privacy => {

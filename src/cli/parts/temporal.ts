@@ -110,11 +110,9 @@ export const keepSchedules = async (...input: Parameters<typeof ensureConfigured
   await ensureConfiguredSchedules(...input);
   const sweep = client.schedule.getHandle(scheduleIds(prefix).sweep);
   const look = async (): Promise<void> => {
-    const error: unknown = await sweep.describe().then(
-      () => undefined,
-      (cause: unknown) => cause,
-    );
-    if (error instanceof ScheduleNotFoundError) await ensureConfiguredSchedules(...input).catch(() => undefined);
+    await sweep.describe().catch(async (error: unknown) => {
+      if (error instanceof ScheduleNotFoundError) await ensureConfiguredSchedules(...input).catch(() => undefined);
+    });
   };
   services.defer(repeatEvery(lookMs, look));
 };

@@ -1,5 +1,6 @@
 /** State of each day per warehouse (proven, healed, unproven or unread), from verdicts and read ranges. */
 
+import { addTotals } from '../../../schemas/orchestration.ts';
 import { formatCount, formatSpan, nounOf } from '../../lib/count-of.ts';
 import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
 import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
@@ -71,11 +72,6 @@ const byState = (share: (state: CoverageState) => number) =>
 const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, number> =>
   byState((state) => lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from));
 
-const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics => {
-  const ways = Object.keys(noDeliveries) as (keyof DeliveryStatistics)[];
-  return Object.fromEntries(ways.map((way) => [way, a[way] + b[way]])) as unknown as DeliveryStatistics;
-};
-
 export const buildCoverage = (input: CoverageInput) => {
   const { from, to, warehouses, verdicts, webhooks } = input;
   const painted = warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
@@ -106,7 +102,7 @@ export const buildCoverage = (input: CoverageInput) => {
   };
   const days: ReturnType<typeof dayFrom>[] = [];
   for (let start = Math.floor(from / day) * day; start < to; start += day) days.push(dayFrom(start));
-  const deliveries = days.reduce((sum, one) => addDeliveries(sum, one.deliveries), noDeliveries);
+  const deliveries = input.deliveries.reduce((sum, { from: _, ...one }) => addTotals(sum, one), noDeliveries);
   return { from, to, warehouses, days, deliveries, webhooks };
 };
 
@@ -158,9 +154,7 @@ const drawBar = (shares: CoverageDay['shares'], length: number): string => {
 };
 
 const describeDay = (one: CoverageDay): string =>
-  one.excludedCalls === 0
-    ? describeState(one)
-    : `${describeState(one)}, ${formatCalls(one.excludedCalls)} aged out or erased`;
+  `${describeState(one)}${one.excludedCalls === 0 ? '' : `, ${formatCalls(one.excludedCalls)} aged out or erased`}`;
 
 const formatCalls = (count: number): string => `${formatCount(count)} ${nounOf(count, 'call')}`;
 

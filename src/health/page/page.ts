@@ -17,8 +17,6 @@ interface PageOptions extends PageReader {
 
 export type Page = ReturnType<typeof createPage>;
 
-/** A client that takes nothing for so long is cut off. */
-const idleMs = 15_000;
 /** Limit for each part of the state and for the whole; a part that takes longer is missing. */
 const longestReadMs = 15_000;
 /** Questions for single days under way at once; each costs one query. */
@@ -102,7 +100,6 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
     serves: (path: string) => Object.hasOwn(routes, path) || (runAction !== undefined && isActionPath(path)),
     close: () => stream.close(),
     handle: async (request: IncomingMessage, response: ServerResponse) => {
-      response.setTimeout(idleMs, () => response.destroy());
       if (!access.isOurHost(request)) return answer(response, 421, 'text', unknownHost);
       const [path = '', query = ''] = request.url?.split('?', 2) ?? [];
       if (runAction !== undefined && isActionPath(path)) {

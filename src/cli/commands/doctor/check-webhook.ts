@@ -229,10 +229,9 @@ const explainCertificate = (code: string, host: string): string => {
   const reasons: Readonly<Record<string, string>> = {
     ERR_TLS_CERT_ALTNAME_INVALID: `The certificate is not for ${host}.`,
     CERT_HAS_EXPIRED: `The certificate of ${host} has expired.`,
-    DEPTH_ZERO_SELF_SIGNED_CERT: `The certificate of ${host} is self-signed.`,
-    SELF_SIGNED_CERT_IN_CHAIN: `The certificate of ${host} is self-signed.`,
-    UNABLE_TO_VERIFY_LEAF_SIGNATURE: `The certificate chain of ${host} is incomplete, or its authority is unknown.`,
-    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: `The certificate chain of ${host} is incomplete, or its authority is unknown.`,
   };
+  if (code.includes('SELF_SIGNED')) return `The certificate of ${host} is self-signed.`;
+  if (/^UNABLE_TO_(VERIFY_LEAF|GET_ISSUER)/.test(code))
+    return `The certificate chain of ${host} is incomplete, or its authority is unknown.`;
   return reasons[code] ?? `The certificate of ${host} cannot be trusted (${code}).`;
 };

@@ -254,10 +254,7 @@ const checkOperations = async ({ operations }: Pick<Config, 'operations'>, signa
   const address = `${listen}:${port}`;
   if (await answersHealth(operations, signal)) return ok(`Health answers on ${address}.`);
   const code = await findObstacle(listen, port);
-  return code === undefined ? ok(`${address} is free for the next process.`) : describeObstacle(address, code);
-};
-
-const describeObstacle = (address: string, code: string): Finding => {
+  if (code === undefined) return ok(`${address} is free for the next process.`);
   if (code === 'EADDRINUSE')
     return failed(`Another program has ${address}.`, 'Set operations.port to one that is free, or operations.listen.');
   return failed(
