@@ -1,6 +1,6 @@
 /** Cron expressions as Temporal reads them: five fields, a sixth for the year, a seventh in front for the second. */
 
-export const monthNames = 'january february march april may june july august september october november december';
+const months = 'january february march april may june july august september october november december';
 const weekdays = 'sunday monday tuesday wednesday thursday friday saturday';
 
 const fields: readonly (readonly [name: string, least: number, most: number, words?: string])[] = [
@@ -8,7 +8,7 @@ const fields: readonly (readonly [name: string, least: number, most: number, wor
   ['minute', 0, 59],
   ['hour', 0, 23],
   ['day of month', 1, 31],
-  ['month', 1, 12, monthNames],
+  ['month', 1, 12, months],
   ['day of week', 0, 7, weekdays],
   ['year', 2000, 2100],
 ];
