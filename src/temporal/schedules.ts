@@ -3,7 +3,6 @@ import type { Client, ScheduleHandle, ScheduleSpec } from '@temporalio/client';
 import { ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Duration } from '@temporalio/common';
 import type { ScheduledBackfill } from '../../schemas/config/backfills.ts';
-import { monthNames } from '../../schemas/config/cron.ts';
 import type { SyncConfig } from '../../schemas/config/sync.ts';
 import { planningInterval } from '../../schemas/orchestration.ts';
 import { type BackfillInput, backfillId, backfillScheduleId, taskQueuesOf } from '../../workflows/messages.ts';
@@ -113,6 +112,11 @@ type ScheduleOwner = 'config' | 'operator';
 /** Defaults of a schedule from the rest of the configuration. */
 export type BackfillDefaults = { readonly axis: string; readonly sync: Pick<SyncConfig, 'order' | 'concurrency'> };
 
+const monthNames = [
+  ...(['JANUARY', 'FEBRUARY', 'MARCH', 'APRIL', 'MAY', 'JUNE'] as const),
+  ...(['JULY', 'AUGUST', 'SEPTEMBER', 'OCTOBER', 'NOVEMBER', 'DECEMBER'] as const),
+];
+
 const specOf = ({ cron, calendar, every, time_zone: timezone, jitter }: ScheduledBackfill): ScheduleSpec => ({
   timezone,
   jitter,
@@ -123,7 +127,7 @@ const specOf = ({ cron, calendar, every, time_zone: timezone, jitter }: Schedule
       minute: calendar.minute ?? [0],
       hour: calendar.hour ?? [0],
       dayOfMonth: calendar.day_of_month ?? '*',
-      month: calendar.month?.map((month) => monthNames.toUpperCase().split(' ')[month - 1] as 'MAY') ?? '*',
+      month: calendar.month?.flatMap((month) => monthNames[month - 1] ?? []) ?? '*',
       dayOfWeek: calendar.day_of_week ?? '*',
     },
   ],

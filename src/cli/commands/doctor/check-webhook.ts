@@ -230,7 +230,7 @@ const explainCertificate = (code: string, host: string): string => {
     ERR_TLS_CERT_ALTNAME_INVALID: `The certificate is not for ${host}.`,
     CERT_HAS_EXPIRED: `The certificate of ${host} has expired.`,
   };
-  if (code.includes('SELF_SIGNED')) return `The certificate of ${host} is self-signed.`;
+  if (/SELF_SIGNED/.test(code)) return `The certificate of ${host} is self-signed.`;
   if (/^UNABLE_TO_(VERIFY_LEAF|GET_ISSUER)/.test(code))
     return `The certificate chain of ${host} is incomplete, or its authority is unknown.`;
   return reasons[code] ?? `The certificate of ${host} cannot be trusted (${code}).`;
