@@ -165,12 +165,12 @@ type Meta = readonly [
   bodyHash: string,
   /** Why the store refused it, where it is parked. */
   reason?: string | null,
-  privacyVersion?: string | null,
+  privacyVersion?: string,
 ];
 
 /** @param reason why the store refused the delivery, for a person who opens a parked file; never read back. */
 export const encodeRecord = (delivery: Delivery, reason?: string): Buffer => {
-  const meta: Meta = [
+  const meta: [...Meta] = [
     delivery.arrivalId,
     delivery.deliveryId,
     delivery.hookId,
@@ -178,9 +178,10 @@ export const encodeRecord = (delivery: Delivery, reason?: string): Buffer => {
     delivery.receivedAt.getTime(),
     delivery.signingKey,
     delivery.bodyHash.toString('base64'),
-    reason,
-    delivery.privacyVersion,
   ];
+  const { privacyVersion } = delivery;
+  if (reason !== undefined || privacyVersion !== undefined) meta.push(reason ?? null);
+  if (privacyVersion !== undefined) meta.push(privacyVersion);
   const metaBytes = Buffer.from(JSON.stringify(meta));
   const lengths = Buffer.alloc(8);
   lengths.writeUInt32BE(metaBytes.length, 0);
@@ -253,7 +254,7 @@ const toDelivery = (meta: Meta, body: Buffer): Delivery => {
     signingKey,
     body,
     bodyHash: Buffer.from(bodyHash, 'base64'),
-    privacyVersion: privacyVersion ?? undefined,
+    privacyVersion,
   };
 };
 
