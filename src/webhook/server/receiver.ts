@@ -86,6 +86,7 @@ export const createReceiver = (options: ReceiverOptions) => {
     status: () => ({
       storeUsable: drain.usable(),
       spool: spool.status(),
+      allowUnsigned: config.allow_unsigned,
       keys: secrets.current().map((key) => key.name),
       inflightBytes: bodies.bytesHeld(),
     }),
