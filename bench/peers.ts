@@ -1,11 +1,12 @@
 /**
  * Other tools beside callsync, on one hostile but honest service. While anyone pages, calls leave the pages that were
  * read, change, and come late. Between syncs, calls change, come and go. Prints for each tool and sync what it lost and
- * kept wrongly, its requests, time and memory. About 10 minutes. Options: --calls N, --seed N, --tools WORD, --json.
+ * kept wrongly, its requests, time and memory. About 10 minutes. Options: --calls N, --seed N, --tools WORD, --json, and
+ * --write, which keeps the run for the page docs/explanation/comparison.md (`npm run generate`).
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openCallsync } from './peers/callsync.ts';
 import { peers, type Synced, type Tool } from './peers/peers.ts';
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '11' },
     tools: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
   },
 });
 
@@ -61,6 +63,14 @@ const runTool = async (tool: Tool) => {
 const results = [];
 for (const tool of [...peers, openCallsync()].filter(({ name }) => name.includes(values.tools)))
   results.push(await runTool(tool));
+
+/** The page shows the last two runs. */
+if (values.write) {
+  const file = resolve(import.meta.dirname, '../../bench/peers/measured.json');
+  const { runs } = JSON.parse(await readFile(file, 'utf8')) as { readonly runs: readonly unknown[] };
+  const run = { date: new Date().toISOString().slice(0, 10), calls: Number(values.calls), tools: results };
+  await writeFile(file, `${JSON.stringify({ runs: [...runs.slice(-1), run] }, null, 2)}\n`);
+}
 
 const columns = [
   'lost',

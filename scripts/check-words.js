@@ -48,10 +48,13 @@ const readPage = (text) => {
   const blocks = [];
   let fence = false;
   let front = false;
+  let generated = false;
   let open;
-  const add = (line, words) => blocks.push({ line, text: words });
+  const add = (line, words) => blocks.push({ line, text: words, generated });
   text.split('\n').forEach((raw, index) => {
     const line = raw.trim();
+    if (line.startsWith('<!-- written by ')) generated = true;
+    else if (line === '<!-- end -->') generated = false;
     if (index === 0 && line === '---') front = true;
     else if (front) {
       if (line === '---') front = false;
@@ -74,7 +77,7 @@ const readPage = (text) => {
     }
     const item = /^(#+|[-*]|\d+\.|>) +(.*)$/.exec(line);
     if (item !== null || open === undefined) {
-      open = { line: index + 1, text: item?.[2] ?? line };
+      open = { line: index + 1, text: item?.[2] ?? line, generated };
       blocks.push(open);
       if (item?.[1].startsWith('#')) open = undefined;
     } else open.text += ` ${line}`;
@@ -171,7 +174,7 @@ let total = 0;
 const findings = [];
 for (const path of pages.sort()) {
   for (const block of readPage(readFileSync(path, 'utf8'))) {
-    if (written(path)) total += wordsIn(block.text);
+    if (written(path) && !block.generated) total += wordsIn(block.text);
     if (
       path === 'CONTRIBUTING.md' &&
       /^(avoid|leaving it|Nothing is doubled|An empty|What no|Of held|So changed|what cannot|It is tried|By what|A step that)/.test(

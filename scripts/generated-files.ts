@@ -12,6 +12,7 @@ import { renderTroubleshooting } from './error-codes.ts';
 import { renderInventoryPage } from './inventory-page.ts';
 import { renderMartsPage } from './marts-page.ts';
 import { renderMetricsPage } from './metrics-page.ts';
+import { renderPageParts } from './page-parts.ts';
 import { renderStatements } from './statements.ts';
 import { renderSupersetFiles } from './superset.ts';
 
@@ -34,4 +35,5 @@ export const renderGeneratedFiles = async (root: string): Promise<Readonly<Recor
   'deploy/monitoring/callsync.rules.yaml': renderAlertRules(),
   'docs/reference/cookbook.md': renderCookbookPage(root),
   'docs/reference/errors.md': renderTroubleshooting(root),
+  ...renderPageParts(root),
 });

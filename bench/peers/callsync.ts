@@ -79,7 +79,7 @@ export const openCallsync = (): Tool => {
   let running: Running | undefined;
   return {
     name: 'callsync',
-    settings: 'preset activate, continuous sync every 10 s, polls alone; figures include its PostgreSQL and Temporal',
+    settings: 'preset activate, polls every 10 s; processor time is with its PostgreSQL and Temporal, memory without',
     lastSteps: [{ name: reconcileStep, change: async () => undefined }],
     async sync(service, folder, step): Promise<Synced> {
       const changed = new Date(Date.now() + 1_000);

@@ -9,6 +9,9 @@ from dlt.sources.rest_api import rest_api_source
 
 settings = json.load(sys.stdin)
 cursor = settings["cursor"]
+lag = settings["lag"]
+incremental = {"cursor_path": cursor, "initial_value": settings["start"], **({"lag": lag} if lag else {})}
+read_on = {f"{cursor}_from": "{incremental.start_value}"}
 source = rest_api_source(
     {
         "client": {
@@ -24,14 +27,12 @@ source = rest_api_source(
             {
                 "name": "calls",
                 "primary_key": "unique_id",
-                "write_disposition": "merge",
+                "write_disposition": "replace" if lag is None else "merge",
                 "endpoint": {
                     "path": "calls",
                     "data_selector": "data",
-                    "params": {"order": cursor, f"{cursor}_from": "{incremental.start_value}"},
-                    "incremental": {"cursor_path": cursor, "initial_value": settings["start"], "lag": settings["lag"]}
-                    if settings["lag"]
-                    else {"cursor_path": cursor, "initial_value": settings["start"]},
+                    "params": {"order": cursor, **({} if lag is None else read_on)},
+                    **({} if lag is None else {"incremental": incremental}),
                 },
             }
         ],

@@ -151,13 +151,15 @@ const airbyte = (cursor: Cursor, lookback: string): Tool => ({
 
 const dltVersion = '1.31.0';
 
-/** @param lag seconds */
-const dlt = (cursor: Cursor, lag: number): Tool => ({
+/** @param lag seconds; undefined = every run reads and replaces all calls */
+const dlt = (cursor: Cursor, lag?: number): Tool => ({
   name: `dlt ${dltVersion}`,
-  settings: `rest_api, offset paginator, merge into DuckDB, cursor ${cursor}, lag ${lag} s`,
+  settings: `rest_api, offset paginator, ${lag === undefined ? 'replace in' : 'merge into'} DuckDB, ${
+    lag === undefined ? `every run reads all, by ${cursor}` : `cursor ${cursor}, lag ${lag} s`
+  }`,
   async sync(service, folder) {
     const programs = await installPython(`peers-dlt-${dltVersion}`, [`dlt[duckdb]==${dltVersion}`]);
-    const settings = JSON.stringify({ ...addressesOf(service), cursor, lag, folder });
+    const settings = JSON.stringify({ ...addressesOf(service), cursor, lag: lag ?? null, folder });
     const { output, ...measured } = await measure(join(programs, 'python'), [join(ownFolder, 'dlt_peer.py')], settings);
     const rows = output.split('\n').flatMap((line) => (line.startsWith('[') ? [JSON.parse(line) as string[]] : []));
     return {
@@ -226,5 +228,6 @@ export const peers: readonly Tool[] = [
   airbyte('timestamp', 'P1D'),
   dlt('qualified', 0),
   dlt('timestamp', 86_400),
+  dlt('timestamp'),
   meltano('qualified'),
 ];

@@ -1,0 +1,79 @@
+/** Tables within pages that are otherwise written by hand, from results that benches and campaigns keep. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+type Cells = readonly (string | number)[];
+
+const renderTable = (head: Cells, rows: readonly Cells[]): string => {
+  const line = (cells: Cells): string => `| ${cells.join(' | ')} |`;
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
+};
+
+const counts = ['lost', 'stale', 'duplicated', 'kept'] as const;
+type Measured = Readonly<
+  Record<(typeof counts)[number] | 'requests' | 'seconds' | 'processorSeconds' | 'megabytes', number>
+>;
+
+interface PeerTool {
+  readonly tool: string;
+  readonly settings: string;
+  readonly reports: readonly (Measured & { readonly step: string; readonly said: string })[];
+}
+
+/** Of two runs the lowest and the highest figure, where they differ. */
+const renderRange = (figures: readonly number[]): string => {
+  const rounded = figures.map((figure) => Math.round(figure));
+  const [low, high] = [Math.min(...rounded), Math.max(...rounded)];
+  return low === high ? String(low) : `${low}–${high}`;
+};
+
+const total = (figures: readonly number[]): number => figures.reduce((sum, figure) => sum + figure, 0);
+
+const renderPeers = (root: string): string => {
+  const { runs } = JSON.parse(readFileSync(join(root, 'bench/peers/measured.json'), 'utf8')) as {
+    readonly runs: readonly { readonly date: string; readonly calls: number; readonly tools: readonly PeerTool[] }[];
+  };
+  const newest = runs.at(-1)?.tools ?? [];
+  const steps = [...new Set(newest.flatMap(({ reports }) => reports.map(({ step }) => step)))];
+  const rows = newest.map(({ tool, settings }) => {
+    const same = runs.flatMap(({ tools }) => tools.filter((one) => one.tool === tool && one.settings === settings));
+    const cells = steps.map((step) => {
+      const reports = same.flatMap((one) => one.reports.filter((report) => report.step === step));
+      return reports.length === 0
+        ? '–'
+        : counts.map((count) => renderRange(reports.map((one) => one[count]))).join(' / ');
+    });
+    const overall = (['requests', 'seconds', 'processorSeconds'] as const).map((name) =>
+      renderRange(same.map(({ reports }) => total(reports.map((one) => one[name])))),
+    );
+    const peak = renderRange(same.map(({ reports }) => Math.max(...reports.map(({ megabytes }) => megabytes))));
+    const said = [...new Set(same.flatMap(({ reports }) => reports.map((one) => one.said)))].join(', ');
+    return [`${tool}, ${settings}`, ...cells, ...overall, peak, said];
+  });
+  const dates = runs.map(({ date }) => date).join(' and ');
+  return [
+    renderTable(['tool', ...steps, 'requests', 'seconds', 'processor seconds', 'MB', 'it said'], rows),
+    `${runs[0]?.calls} calls; measured on ${dates}.`,
+  ].join('\n\n');
+};
+
+const parts: Readonly<Record<string, (root: string) => string>> = { 'bench -- peers': renderPeers };
+
+/** Pages that have such parts: each stands between `<!-- written by NAME -->` and `<!-- end -->`. */
+const pages = ['docs/explanation/comparison.md'];
+
+/** The pages with current parts, by path. */
+export const renderPageParts = (root: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    pages.map((page) => [
+      page,
+      readFileSync(join(root, page), 'utf8').replaceAll(
+        /^(<!-- written by (.+) -->)$[\s\S]*?^(<!-- end -->)$/gm,
+        (_, begin: string, name: string, end: string) => {
+          const part = parts[name];
+          if (part === undefined) throw new Error(`${page}: no script writes the part ${name}`);
+          return `${begin}\n\n${part(root)}\n\n${end}`;
+        },
+      ),
+    ]),
+  );
