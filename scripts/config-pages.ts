@@ -13,17 +13,17 @@ interface Spot {
 }
 
 /**
- * Renders `callsync.example.yaml`, with every key, its description and its default. `#key:` without a space is a key
- * that is off.
+ * Renders `callsync.example.yaml`, with every key, its description and its default. All keys but the required ones are
+ * off (`#key:` without a space), so that a copy keeps no default of today.
  */
 export const renderConfigExample = (): string => {
   const head = [
     '# yaml-language-server: $schema=docs/callsync.schema.json',
     '#',
     '# Every key of callsync with its meaning and its default; made from the schema by `npm run generate`.',
-    '# Copy it to callsync.yaml and keep your own values; only source.base_url has no default. `#key:` (no space) is a key that',
-    '# is switched off. Every key can also be set by environment: CALLSYNC_ and its path in upper case, joined by two',
-    '# underscores, such as CALLSYNC_SOURCE__LIST__PRESET=activate; lists and sections as YAML or JSON.',
+    '# Copy it to callsync.yaml, and switch on what you change: remove the # before the key and before its sections. Only',
+    '# source.base_url has no default. Every key can also be set by environment: CALLSYNC_ and its path in upper case, joined',
+    '# by two underscores, such as CALLSYNC_SOURCE__LIST__PRESET=activate; lists and sections as YAML or JSON.',
     '# A key that ends in _file names a file that holds the value; secrets belong there or in the environment.',
   ];
   const sections = Object.entries(configJsonSchema().properties ?? {});
@@ -36,7 +36,7 @@ export const renderConfigExample = (): string => {
 
 const renderKey = (key: string, node: SchemaNode, spot: Spot, required: boolean): string[] => {
   const comment = renderComment(key, node, spot.indent);
-  const off = spot.off || (node.default === undefined && !required);
+  const off = spot.off || !required;
   const inner = { indent: `${spot.indent}  `, off };
   const line = (text: string) => `${spot.indent}${off ? '#' : ''}${text}`;
   const variants = findVariants(node);
