@@ -1,24 +1,27 @@
 /**
- * Superset, Airflow and Jupyter with the files that deploy/ has for them, over the demo's data. About 5 minutes,
+ * Superset, Airflow, Jupyter, dbt and DuckDB with the files that deploy/ and examples/ have for them, over the demo's data. About 5 minutes,
  * and 3 more to install them first, into the cache: too many for the suite. CALLSYNC_SCREENSHOTS=FOLDER keeps the pictures.
  */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { renderSupersetFiles } from '../../scripts/superset.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
+import { installDbt, programsOf } from '../marts/dbt.ts';
 import { openBrowser, pictures } from '../operations/support/browser.ts';
 import { useFolder } from '../support/folder.ts';
+import { runOnServer } from '../support/postgres.ts';
 import { program, type Running, startProgram } from '../support/program.ts';
+import { root } from '../support/repository.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
-const deploy = resolve(import.meta.dirname, '../../deploy');
+const deploy = join(root, 'deploy');
 
 /** An environment of Python in the cache, with its version in its path. */
 const install = async (name: string, ...requirements: readonly string[]): Promise<string> => {
@@ -32,6 +35,8 @@ const install = async (name: string, ...requirements: readonly string[]): Promis
   }
   return join(home, 'bin');
 };
+
+const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
 
 const folder = useFolder('dashboards');
 let demo: Running;
@@ -146,7 +151,6 @@ test('airflow: a task waits for proof, and the next one runs on proven days alon
   const env = { ...process.env, AIRFLOW_HOME: home, ...core, ...own, PATH };
   const airflow = (...args: string[]) => run(join(bin, 'airflow'), args, { env, maxBuffer: 1e8 });
   await airflow('db', 'migrate');
-  const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
   await expect(airflow('dags', 'test', 'callsync_proven', day(2))).rejects.toThrow();
   expect(existsSync(join(home, 'built'))).toBe(false);
   await airflow('dags', 'test', 'callsync_proven', day(-3));
@@ -164,4 +168,50 @@ test('notebook: runs over the marts and draws', async () => {
     expect((await stat(join(place, `${name}.png`))).size).toBeGreaterThan(5_000);
     if (pictures !== undefined) await copyFile(join(place, `${name}.png`), join(pictures, `notebook-${name}.png`));
   }
+});
+
+describe('examples', () => {
+  const example = (name: string) => join(root, 'examples', name);
+  const config = () => join(folder, 'demo/callsync.yaml');
+
+  test('dbt-behind-await builds on proven days, and on others ends with the code of callsync', async () => {
+    expect(await installDbt('postgres')).toBeUndefined();
+    const project = join(folder, 'dbt/examples/dbt-behind-await');
+    await cp(example('dbt-behind-await'), project, { recursive: true });
+    await cp(join(root, 'dbt'), join(folder, 'dbt/dbt'), { recursive: true });
+    const bin = join(folder, 'dbt/bin');
+    await mkdir(bin, { recursive: true });
+    await writeFile(join(bin, 'callsync'), `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`);
+    await chmod(join(bin, 'callsync'), 0o755);
+    const { hostname, port, username, password, pathname } = new URL(url);
+    const login = { PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password };
+    const PATH = `${bin}:${programsOf('postgres')}:${process.env.PATH}`;
+    const own = { PATH, PGDATABASE: pathname.slice(1), CALLSYNC_CONFIG: config(), TIMEOUT: '20s' };
+    const build = (from: number, to: number) =>
+      run(join(project, 'build.sh'), [day(from), day(to)], {
+        env: { ...process.env, ...login, ...own },
+        maxBuffer: 1e8,
+      });
+    const built = () => runOnServer(url, "SELECT to_regclass('our_house.weekly_calls') IS NOT NULL AS built");
+    await expect(build(1, 2)).rejects.toMatchObject({ code: 2 });
+    expect((await built()).rows).toEqual([{ built: false }]);
+    expect((await build(-4, -2)).stdout).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
+    const weeks = await runOnServer(url, 'SELECT sum(calls)::int AS calls FROM our_house.weekly_calls');
+    const calls = await runOnServer(
+      url,
+      'SELECT count(*)::int AS calls FROM calls.calls WHERE call_timestamp IS NOT NULL',
+    );
+    expect(weeks.rows[0].calls).toBeGreaterThan(0.9 * calls.rows[0].calls);
+  });
+
+  test('parquet-in-duckdb answers its questions', async () => {
+    const bin = await install('duckdb-1.5.5', 'duckdb==1.5.5');
+    const files = join(folder, 'parquet');
+    await run(process.execPath, [program, 'export', files, '--format', 'parquet', '--config', config()]);
+    const { stdout } = await run(join(bin, 'python'), [join(example('parquet-in-duckdb'), 'ask.py'), files]);
+    const { calls } = (await runOnServer(url, 'SELECT count(DISTINCT call_id)::int AS calls FROM calls.tags')).rows[0];
+    expect(stdout.match(/^-- /gm)).toHaveLength(4);
+    expect(stdout).toMatch(/│ IN +│ in +│ +\d+ │/);
+    expect(calls).toBeGreaterThan(100);
+  });
 });

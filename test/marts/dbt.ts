@@ -18,6 +18,8 @@ const adapters = { postgres: 'dbt-postgres==1.11.0', bigquery: 'dbt-bigquery==1.
 const cache = join(homedir(), '.cache/callsync');
 const homeOf = (adapter: DbtAdapter, core: DbtCore): string =>
   join(cache, `dbt-${core}${adapter === 'bigquery' ? '-bigquery-1.12.1' : ''}`);
+/** The folder of its programs. */
+export const programsOf = (adapter: DbtAdapter): string => join(homeOf(adapter, dbtCores[0]), 'bin');
 export type DbtAdapter = keyof typeof adapters;
 
 /** Stands in for a package of dbt 1.12 that no command here uses, and whose source downloads from elsewhere. */

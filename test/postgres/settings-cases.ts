@@ -130,6 +130,9 @@ const quoteValue = (name: string, value: string): string => (/path$/.test(name) 
 
 export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) => {
   const admin = await connect(adminUrl);
+  // Drawn for the server, these would end our own connection.
+  for (const name of ['idle_session_timeout', 'statement_timeout', 'lock_timeout'])
+    await admin.query(`SET ${name} = 0`);
   const owner = decodeURIComponent(new URL(url).username);
   const known = new Set((await admin.query('SELECT name FROM pg_settings')).rows.map(({ name }) => name));
   const run = async (statements: readonly string[]): Promise<void> => {
