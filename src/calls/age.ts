@@ -1,6 +1,6 @@
 /** Retention limits of a call by its age, by class: words, transcripts, free fields, and the call itself. Pure. */
 import { isDeepStrictEqual } from 'node:util';
-import type { CallDocument } from '../../schemas/call.ts';
+import { type CallDocument, callFields } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import { isObject, mergeRaw, pathKeys, type Raw, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
@@ -9,13 +9,6 @@ import { parseTimestamp } from '../lib/timestamps.ts';
 type AgeLimits = Readonly<Partial<Record<'words' | 'transcripts' | 'freeFields' | 'calls', number | undefined>>>;
 
 export type Ages = ReturnType<typeof createAges>;
-
-/** Fields whose names the interface fixes; everything else is free. */
-const fixed = new Set(
-  'unique_id timestamp transcript_json duration ivr_end status campaign audio_state tags out in qualified qualification processed'.split(
-    ' ',
-  ),
-);
 
 /**
  * @param limits by class; a class without one has no limit.
@@ -45,7 +38,7 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now, need
       const cut = new Map<string, unknown>();
       for (const name of Object.keys(observation.fields)) {
         const isSpoken = name === 'transcript_json';
-        const isWhole = isSpoken ? !isSilent : !isBare || fixed.has(name);
+        const isWhole = isSpoken ? !isSilent : !isBare || callFields.get(name)?.age === 'essential';
         if (isWhole && !(isSpoken && isWordless)) continue;
         const value = observation.fields[name];
         const rest = isWhole ? dropWords(value) : keepNeeded(name, value, needed);

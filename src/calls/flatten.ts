@@ -1,6 +1,6 @@
 /** Flatten: folded call → rows of every warehouse table, as `schemas/tables.ts` says where columns come from. Pure. */
 import { hash } from 'node:crypto';
-import { type CallDocument, knownCallFields } from '../../schemas/call.ts';
+import { type CallDocument, callFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
 import { allFields, tableOf } from '../../schemas/tables.ts';
@@ -29,8 +29,6 @@ interface FlattenOptions {
   /** Also make the row of table documents. */
   readonly documents?: boolean;
 }
-
-const known = new Set(knownCallFields.filter((name) => name !== 'qualified'));
 
 /** Sources of the cells of a call's rows, besides their item. */
 interface Call {
@@ -191,7 +189,9 @@ export const flattenCall = (
 
 /** The fields of a call that callsync does not know, as JSON. */
 const extraOf = ({ document, processedField, read }: Call): string | null => {
-  const names = Object.keys(document).filter((name) => !known.has(name) && name !== processedField);
+  const names = Object.keys(document).filter(
+    (name) => name !== processedField && (name === 'qualified' || !callFields.has(name)),
+  );
   for (const name of names) read.noteRounded(document[name], `extra.${name}`);
   return names.length === 0
     ? null

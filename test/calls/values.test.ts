@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import type { CallDocument } from '../../schemas/call.ts';
+import { type CallDocument, callFields } from '../../schemas/call.ts';
 import { listConfigSchema } from '../../schemas/config/list.ts';
+import { tableOf } from '../../schemas/tables.ts';
 import { createAges } from '../../src/calls/age.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import { importObservedAt, webhookObservedAt } from '../../src/calls/fold.ts';
@@ -246,4 +247,10 @@ test('usual words are not parsed', () => {
   const parsed = parse.mock.calls.join();
   parse.mockRestore();
   expect(parsed).toBe('{"callData":[{"words":"\\u00000"}]}');
+});
+
+test('each field that a column of calls is read from has an age', () => {
+  const read = tableOf('calls').columns.flatMap(({ from }) => (typeof from === 'string' ? [from.split('.')[0]] : []));
+  expect(read.length).toBeGreaterThan(10);
+  expect(read.filter((name) => !callFields.has(name ?? ''))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { knownCallFields } from '../../../schemas/call.ts';
+import { callFields } from '../../../schemas/call.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
@@ -111,8 +111,6 @@ export default group({
 
 // Shape of the bytes without content: names of known fields, and types.
 
-const known = new Set(knownCallFields);
-
 const typeOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? `array of ${value.length}` : typeof value;
 
@@ -122,7 +120,7 @@ const describeShape = (body: Buffer): string => {
   if (value === undefined) return `${body.length} bytes that are not JSON`;
   if (!isObject(value)) return `JSON: ${typeOf(value)}`;
   const fields = Object.entries(value);
-  const lines = fields.filter(([name]) => known.has(name)).map(([name, inner]) => `${name}: ${typeOf(inner)}`);
+  const lines = fields.filter(([name]) => callFields.has(name)).map(([name, inner]) => `${name}: ${typeOf(inner)}`);
   const others = fields.length - lines.length;
   if (others > 0) lines.push(`${others} further field${others === 1 ? '' : 's'} that the interface does not show`);
   return lines.length === 0 ? 'an empty JSON object' : lines.join('\n');

@@ -1,6 +1,6 @@
 /** Compares a warehouse with the simulator's calls, row by row. */
 import { createHash } from 'node:crypto';
-import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
+import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import { type CallTableName, type Row, tableOf } from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
 import { say } from '../../cli/shell/output.ts';
@@ -60,9 +60,7 @@ const fingerprintDocument = (callId: string, document: CallDocument): Fingerprin
  */
 const contentOf = (row: Row, document: CallDocument): string =>
   canonicalRow(
-    tableOf('calls').columns.filter(
-      ({ name }) => !ours.has(name) && (!knownCallFields.includes(name) || name in document),
-    ),
+    tableOf('calls').columns.filter(({ name }) => !ours.has(name) && (!callFields.has(name) || name in document)),
     row,
   );
 

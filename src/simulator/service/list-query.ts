@@ -1,5 +1,5 @@
 /** Reads the query of a call-list request in any dialect. */
-import { shownTypes } from '../../../schemas/call.ts';
+import { callFields } from '../../../schemas/call.ts';
 import type { Dialect } from '../../../schemas/simulator-dialect.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { type AxisRange, everything } from '../calls/axis-index.ts';
@@ -10,7 +10,7 @@ export type ListQuery = ReturnType<typeof parseListQuery>;
 /** Requests that the API answers with 400. */
 export class BadQuery extends Error {}
 
-const excludable = Object.keys(shownTypes).filter((name) => name !== 'unique_id');
+const excludable = [...callFields.keys()].filter((name) => name !== 'unique_id');
 
 const parseInteger = (name: string, text: string | null, fallback: number): number => {
   if (text === null) return fallback;

@@ -1,5 +1,5 @@
 /** Questions of a probe about a list, and the table of names that it tries. The records must show each answer. */
-import { knownCallFields } from '../../../schemas/call.ts';
+import { callFields } from '../../../schemas/call.ts';
 import type { ListConfig, PaginationConfig } from '../../../schemas/config/list.ts';
 import { paginationSchema } from '../../../schemas/config/list.ts';
 import { isObject, valueAt } from '../../lib/parse-json.ts';
@@ -395,7 +395,7 @@ export const findCarries = ({ list, say }: Inquiry, { look: { records } }: Sampl
   list.authoritative_fields = carries;
   const evidence = `each had content in at least one of ${records.length} records`;
   say('authoritative_fields', `${carries.length} fields`, records.length >= 20 ? 'likely' : 'guess', evidence);
-  const lacking = knownCallFields.filter((name) => !carries.includes(name) && !listOnly.has(name)).join(', ');
+  const lacking = [...callFields.keys()].filter((name) => !carries.includes(name) && !listOnly.has(name)).join(', ');
   const without = 'fields of the webhook record without content in any record';
   say('fields the list lacks', lacking || 'none', 'likely', without);
 };

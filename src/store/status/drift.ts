@@ -1,6 +1,6 @@
 /** Differences between records and the known fields of their source, with their first time. */
 
-import { type CallDocument, knownCallFields, shownTypes } from '../../../schemas/call.ts';
+import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import { type Queryable, unnest } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
@@ -146,15 +146,13 @@ const typeOfBytes = (bytes: Buffer): string => (bytes[0] === 0x7b ? 'object' : b
 
 const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
-const known = new Set(knownCallFields);
-
 const findingsOf = (source: string, field: string, types: FieldCounts): DriftFinding[] => {
   const findings: DriftFinding[] = [];
-  if (!known.has(field)) {
+  const shown = callFields.get(field)?.types;
+  if (shown === undefined) {
     const detail = `a field the interface does not show, as ${[...types.keys()].sort().join(' or ')}`;
     findings.push({ source, field, kind: 'new', detail, seen: sumOf(types) });
   }
-  const shown = Object.hasOwn(shownTypes, field) ? shownTypes[field] : undefined;
   const strange = [...types].filter(([type]) => shown?.includes(type) === false);
   if (shown !== undefined && strange.length > 0) {
     const given = strange.map(([type]) => type).sort();

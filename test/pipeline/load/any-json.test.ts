@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
+import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../../src/calls/flatten.ts';
 import { readRecord } from '../../../src/lib/scan-value.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
@@ -86,7 +86,7 @@ const record = fc.record(
   },
   { requiredKeys: [] },
 );
-const otherField = fc.tuple(fc.oneof(text, fc.constantFrom(...inheritedNames, ...knownCallFields)), anything);
+const otherField = fc.tuple(fc.oneof(text, fc.constantFrom(...inheritedNames, ...callFields.keys())), anything);
 const document: fc.Arbitrary<CallDocument> = fc
   .tuple(record, fc.array(otherField, { maxLength: 3 }))
   .map(([known, more]) => Object.fromEntries([...more, ...Object.entries(known)]));
