@@ -3,13 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nextSteps } from '../src/cli/shell/error-notes.ts';
 import { exitOf, exits, nextStep } from '../src/cli/shell/output.ts';
+import { type ErrorCode, errorCodes } from '../src/lib/error-codes.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
 import { databaseFaults } from '../src/postgres/errors.ts';
 import { passing } from '../src/source/http/http.ts';
 import { bigqueryFaults } from '../src/warehouse/bigquery/errors.ts';
 
 /** Meanings of errors whose messages come from elsewhere, for the page of errors. */
-export const meanings: Readonly<Record<string, string>> = {
+export const meanings: Readonly<Partial<Record<ErrorCode, string>>> = {
   BIGQUERY_BUSY: 'BigQuery has too many waiting statements on a table, or a rate limit was reached.',
   BIGQUERY_CONFLICT: 'Another statement changed the same rows at the same time.',
   BIGQUERY_DUPLICATE: 'BigQuery already has a job with this id, because the answer to the first submission was lost.',
@@ -26,19 +27,17 @@ export const meanings: Readonly<Record<string, string>> = {
   TOMBSTONE_KEY: 'The tombstone key is missing, is too short, or is not the key of this store.',
 };
 
-export interface ErrorCode {
-  readonly code: string;
+export interface FoundCode {
+  readonly code: ErrorCode;
   readonly kinds: ReadonlySet<'terminal' | 'transient'>;
   /** A message with its hint, as one place in the source has them; the other one may be made elsewhere. */
   readonly says: readonly { readonly message?: string | undefined; readonly hint?: string | undefined }[];
   readonly files: ReadonlySet<string>;
 }
 
-/** Literals of the same form that are no codes of ours: of Node, OpenSSL, undici, BigQuery, Parquet, Temporal, the environment. */
-const foreign =
-  /^(AUTO_UPGRADE|BYTE_ARRAY|CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|LOG_ANALYZER|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|TIMESTAMP_MICROS|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
 /** The table of BigQuery's faults names codes without a call; `stop` and `missing` are terminal. */
 const judged = /meaning:\s*'(duplicate|missing|lost|again|gone|quota|stop)',\s*code: $/;
+const isErrorCode = (text: string): text is ErrorCode => errorCodes.has(text as ErrorCode);
 const isFinal = (meaning: string): boolean => /stop|missing/.test(meaning);
 const byBigquery = 'BigQuery could not …: ….';
 const literal = /'([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)'/g;
@@ -83,13 +82,13 @@ const surroundings = (text: string, at: number): string => {
   return text.slice(at);
 };
 
-export const findErrorCodes = (root: string): readonly ErrorCode[] => {
+export const findErrorCodes = (root: string): readonly FoundCode[] => {
   const found = new Map<
-    string,
+    ErrorCode,
     {
       kinds: Set<'terminal' | 'transient'>;
       judged: Set<'terminal' | 'transient'>;
-      says: ErrorCode['says'][number][];
+      says: FoundCode['says'][number][];
       files: Set<string>;
     }
   >();
@@ -110,7 +109,7 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
   for (const { path, text } of sources(root)) {
     for (const match of text.matchAll(literal)) {
       const [whole, code = ''] = match;
-      if (foreign.test(code)) continue;
+      if (!isErrorCode(code)) continue;
       const one = found.get(code) ?? { kinds: new Set(), judged: new Set(), says: [], files: new Set() };
       found.set(code, one);
       const call = /\b(terminal|transient)\(\s*$/.exec(text.slice(Math.max(0, match.index - 40), match.index));
@@ -144,7 +143,7 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
 /** Commands end with their errors; jobs are tried again. */
 const ofCommands = /^src\/(cli|simulator|pipeline\/go-live)\b/;
 
-const again = ({ code, kinds, files }: ErrorCode): string => {
+const again = ({ code, kinds, files }: FoundCode): string => {
   if (passing.has(code))
     return 'Persists until you change something. If the service answered before, callsync retries for 5 minutes.';
   if (kinds.has('transient') && [...files].every((file) => ofCommands.test(file))) return 'Run the command again.';
@@ -173,11 +172,11 @@ const areas: readonly (readonly [title: string, codes: RegExp])[] = [
 
 const row = (message: string, next: string): string => `| ${plain(message)} | ${plain(next)} |`;
 
-const exitCodesOf = ({ code, kinds }: Pick<ErrorCode, 'code' | 'kinds'>): string =>
+const exitCodesOf = ({ code, kinds }: Pick<FoundCode, 'code' | 'kinds'>): string =>
   [...new Set(Array.from(kinds, (kind) => exits[exitOf(new CallsyncError(kind, code, ''))][0]))].sort().join(' or ');
 
 /** Each message with its hint; the next step of the code stands in for a hint that no literal has. */
-const renderSays = ({ code, says }: ErrorCode): readonly string[] => {
+const renderSays = ({ code, says }: FoundCode): readonly string[] => {
   const todo = nextSteps[code];
   const [other] = says.filter(({ message }) => message === undefined).map(({ hint }) => hint);
   const paired = says.filter(({ message }) => message !== undefined);

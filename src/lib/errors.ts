@@ -3,6 +3,8 @@
  * error, the same call may succeed later. The edge that sees the fault decides; `activities/failure.ts` maps it for
  * Temporal, `src/cli` to an exit code.
  */
+import type { ErrorCode } from './error-codes.ts';
+
 export type ErrorKind = 'terminal' | 'transient';
 
 interface CallsyncErrorOptions {
@@ -14,16 +16,15 @@ interface CallsyncErrorOptions {
 }
 
 export class CallsyncError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly kind: ErrorKind;
   readonly hint: string | undefined;
   readonly retryAfterMs: number | undefined;
 
   /**
-   * @param code stable, upper case with underscores: `CONFIG_INVALID`, `TOKEN_REFUSED`, `STORE_UNREACHABLE`, …
    * @param message one sentence without personal data or secrets.
    */
-  constructor(kind: ErrorKind, code: string, message: string, options: CallsyncErrorOptions = {}) {
+  constructor(kind: ErrorKind, code: ErrorCode, message: string, options: CallsyncErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'CallsyncError';
     this.kind = kind;
@@ -39,11 +40,11 @@ export const describeError = (error: unknown): string =>
     ? [`${error.code}: ${error.message}`, error.hint].filter(Boolean).join(' ')
     : 'UNEXPECTED';
 
-/** An error that another attempt cannot repair: a setting, a right, a bug. @param code as for `CallsyncError`. */
-export const terminal = (code: string, message: string, options?: CallsyncErrorOptions): CallsyncError =>
+/** An error that another attempt cannot repair: a setting, a right, a bug. */
+export const terminal = (code: ErrorCode, message: string, options?: CallsyncErrorOptions): CallsyncError =>
   new CallsyncError('terminal', code, message, options);
-/** An error that may be gone at the next attempt: a network, a server, a limit. @param code as for `CallsyncError`. */
-export const transient = (code: string, message: string, options?: CallsyncErrorOptions): CallsyncError =>
+/** An error that may be gone at the next attempt: a network, a server, a limit. */
+export const transient = (code: ErrorCode, message: string, options?: CallsyncErrorOptions): CallsyncError =>
   new CallsyncError('transient', code, message, options);
 
 const untrusted = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|HOSTNAME_MISMATCH)/;

@@ -1,11 +1,12 @@
 /** Turns errors of the PostgreSQL driver into errors with a next step. */
+import type { ErrorCode } from '../lib/error-codes.ts';
 import { CallsyncError, type ErrorKind, isUntrusted } from '../lib/errors.ts';
 
 type Fault = ReturnType<typeof readFault>;
 
 const readFault = (line: string) => {
   const [kind, code, pattern = '', message = '', hint] = line.split(' | ');
-  return { kind: kind as ErrorKind, code: code as string, pattern: new RegExp(pattern, 'i'), message, hint };
+  return { kind: kind as ErrorKind, code: code as ErrorCode, pattern: new RegExp(pattern, 'i'), message, hint };
 };
 
 /**

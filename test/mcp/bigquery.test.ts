@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ErrorCode } from '../../src/lib/error-codes.ts';
 import { terminal } from '../../src/lib/errors.ts';
 import { openStore } from '../../src/store/store.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
@@ -22,7 +23,7 @@ const ran: string[] = [];
 /** A BigQuery whose dry runs say this; `closed` is how it answers when transcripts are asked for. */
 const readerOf = (
   plan: object,
-  { closed = [''], restricted = false, rows = 1, row = '{}', queryMs = 10_000, pauseMs = 0 } = {},
+  { closed = [] as ErrorCode[], restricted = false, rows = 1, row = '{}', queryMs = 10_000, pauseMs = 0 } = {},
 ) =>
   openReader({
     config,
@@ -34,7 +35,7 @@ const readerOf = (
     query: async () => [],
     queries: {
       plan: async (sql: string) => {
-        const code = sql.includes('utterances') ? closed.shift() : '';
+        const code = sql.includes('utterances') ? closed.shift() : undefined;
         if (code) throw terminal(code, 'The account may not read it, or there is no answer.');
         return { type: 'SELECT', bytes: 10, reads: ['calls.calls'], ...plan };
       },

@@ -39,10 +39,10 @@ test('an activity heartbeats several times before Temporal gives it up, and no l
 test.each([
   [
     'a transient error is tried again, after the time that it names',
-    transient('AWAY', 'It is away.', { hint: 'Wait.', retryAfterMs: 5_000 }),
-    { type: 'AWAY', message: 'It is away. Wait.', nonRetryable: false, nextRetryDelay: 5_000 },
+    transient('NO_WORKER', 'It is away.', { hint: 'Wait.', retryAfterMs: 5_000 }),
+    { type: 'NO_WORKER', message: 'It is away. Wait.', nonRetryable: false, nextRetryDelay: 5_000 },
   ],
-  ['a terminal error is not', terminal('WRONG', 'It is wrong.'), { type: 'WRONG', nonRetryable: true }],
+  ['a terminal error is not', terminal('LIST_SHAPE', 'It is wrong.'), { type: 'LIST_SHAPE', nonRetryable: true }],
   [
     'any other error keeps its text to itself',
     new TypeError('secret 0123'),

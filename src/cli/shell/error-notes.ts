@@ -1,7 +1,9 @@
+import type { ErrorCode } from '../../lib/error-codes.ts';
+
 /** Next steps of errors without a hint, for the command and for the page of errors. */
 const byItself = 'Do nothing; callsync retries in a new job.';
 
-export const nextSteps: Readonly<Record<string, string>> = {
+export const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
   BIGQUERY_BUSY: `${byItself} If it persists for hours, check whether other programs change the same tables, and raise commit_interval_s.`,
   BIGQUERY_CONFLICT: `${byItself} If it persists, find the program that writes to the tables of callsync, and stop it.`,
   BIGQUERY_DUPLICATE: 'Do nothing; callsync uses the result of the earlier job.',

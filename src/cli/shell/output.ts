@@ -4,7 +4,8 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
+import { type ErrorCode, errorCodes } from '../../lib/error-codes.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { nextSteps } from './error-notes.ts';
@@ -101,33 +102,20 @@ export const exits = {
 
 export type Exit = keyof typeof exits;
 
-/** Exit of a command for every error code: the first matching row, else by the kind of the error. */
-const table: readonly (readonly [codes: RegExp, exit: Exit])[] = [
-  [
-    /^(CONFIG|USAGE|DATABASE_URL|PRESET|AXIS|SECRET|WEBHOOK_(SECRET|TLS)|OPERATIONS_TLS|SIMULATOR_(DIALECT|OPTION)|IMPORT|QUERY_(FAILED|REFUSED)|PRIVACY_OFF|RETENTION_OFF|RECONCILE_AXIS|BIGQUERY_LOCATION|ERASURE_UNKNOWN|MCP_EXPOSED)/,
-    'usage',
-  ],
-  [
-    /^(ACCESS_DENIED|SERVICE_(REFUSED|UNTRUSTED)|LIST_REFUSED|REDIRECT_REFUSED|TOKEN_(REFUSED|REJECTED|FORM_REFUSED|INSECURE)|STREAM_(REFUSED|IP_NOT_ALLOWED|TOKEN)|DATABASE_(CREDENTIALS|PERMISSION|UNTRUSTED)|QUERY_READER|BIGQUERY_(ACCESS_DENIED|CREDENTIALS|BILLING)|TEMPORAL_(REFUSED|UNTRUSTED)|(PRIVACY|PROOF|SEAL|TOMBSTONE)_KEY)$/,
-    'denied',
-  ],
-  [/^(GO_LIVE_(EMPTY|OVERLAP|REJECTED|SILENT|STOPPED)|DEMO_NOT_SETTLED|WORKFLOW_CANCELLED)$/, 'incomplete'],
-];
-
-const exitFor = (code: string, kind: ErrorKind): Exit =>
-  table.find(([codes]) => codes.test(code))?.[1] ?? (kind === 'transient' ? 'unanswered' : 'blocked');
-
 /** The next step of an error without a hint. */
-export const nextStep = (code: string): string =>
-  nextSteps[code] ??
+export const nextStep = (code: ErrorCode | 'UNEXPECTED'): string =>
+  nextSteps[code as ErrorCode] ??
   (code.startsWith('CONFIG')
     ? 'Correct the file, then run callsync config check.'
     : code.startsWith('USAGE')
       ? 'Run the same command with --help.'
       : 'Run callsync doctor.');
 
-export const exitOf = (error: unknown): Exit =>
-  error instanceof CallsyncError ? exitFor(error.code, error.kind) : 'unexpected';
+export const exitOf = (error: unknown): Exit => {
+  if (!(error instanceof CallsyncError)) return 'unexpected';
+  const exit = errorCodes.get(error.code) ?? 'byKind';
+  return exit === 'byKind' ? (error.kind === 'transient' ? 'unanswered' : 'blocked') : exit;
+};
 
 /** Sets the exit code of the process. */
 export const endWith = (exit: Exit): void => {
@@ -160,7 +148,7 @@ const describeUnexpected = (error: unknown) => {
   const text = `Unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
   const hint = 'Run the command again with --log-level debug, and report it with the log.';
   // A message of a library may lack its full stop; callsync's own sentences follow it.
-  return { code: 'UNEXPECTED', message: /[.!?…]$/.test(text) ? text : `${text}.`, hint };
+  return { code: 'UNEXPECTED' as const, message: /[.!?…]$/.test(text) ? text : `${text}.`, hint };
 };
 
 // Effects of Ctrl-C, SIGTERM and the loss of the terminal.

@@ -5,6 +5,7 @@
  * limits and quotas as the stand-in words them, 5xx, lost responses. From Google's documentation and clients alone,
  * because it needs the real service: everything else, and the exact wording of every message.
  */
+import type { ErrorCode } from '../../lib/error-codes.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 
 /** Report of a request or a finished job. */
@@ -57,9 +58,11 @@ stop | BIGQUERY_REFUSED | invalid invalidQuery invalidUser badRequest parseError
 stop | BIGQUERY_REFUSED | / | See the message and the job in the console.`
   .trim()
   .split('\n')
-  .map((line) => line.split(' | ') as [meaning: Meaning, code: string, faults: string, hint?: string]);
+  .map((line) => line.split(' | ') as [meaning: Meaning, code: ErrorCode, faults: string, hint?: string]);
 
-export const judge = (fault: Fault): { readonly meaning: Meaning; readonly code: string; readonly hint?: string } => {
+export const judge = (
+  fault: Fault,
+): { readonly meaning: Meaning; readonly code: ErrorCode; readonly hint?: string } => {
   if (fault.lost === true) return { meaning: 'lost', code: 'BIGQUERY_UNREACHABLE' };
   const { reason = '', status, message } = fault;
   const matches = (faults: string): boolean =>

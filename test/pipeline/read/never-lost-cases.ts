@@ -335,7 +335,7 @@ const disturb = (simulator: Simulator, { seed, changes, simulator: { quirks } }:
   simulator.onPage(async () => {
     pages += 1;
     if (pages > most && Date.now() > isSteadyAt)
-      stop.abort(transient('TOO_MANY_REQUESTS', 'The reading does not end.'));
+      stop.abort(transient('SERVICE_RATE_LIMIT', 'The reading does not end.'));
     if (pages > 400) return;
     const { from, to } = simulator.range;
     const span = Date.parse(to) - Date.parse(from);

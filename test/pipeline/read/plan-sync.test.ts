@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
+import type { ErrorCode } from '../../../src/lib/error-codes.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { asSync, countRange, finishSync, planSync } from '../../../src/pipeline/read/plan-sync.ts';
 import * as windows from '../../../src/store/windows/windows.ts';
@@ -212,7 +213,11 @@ test('the plan of continuous sync: what it fails with is kept until a run has se
 /** The rest of a range, or an error. */
 const read = (deps: SyncDeps, range: Range, attempt: number) =>
   readPart(deps, { axis, range, direction: 'newest_first', origin: 'sync', windowLength: hour }, { attempt });
-const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[0], code = 'SERVICE_UNAVAILABLE') => {
+const fail = async (
+  attempt: number,
+  faults: Parameters<Simulator['configure']>[0],
+  code: ErrorCode = 'SERVICE_UNAVAILABLE',
+) => {
   const { deps, simulator, serviceNow } = await open();
   const to = await serviceNow();
   const { list } = deps.source;
@@ -231,7 +236,7 @@ const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[
   return await read(failing, { from: to - hour, to }, attempt);
 };
 
-const lasting = ['SERVICE_UNAVAILABLE', 'SERVICE_BROKEN'];
+const lasting = ['SERVICE_UNAVAILABLE', 'SERVICE_BROKEN'] as const;
 test.each(lasting)('a window that fails for good by %s is tried again, then recorded and passed over', async (code) => {
   await expect(fail(1, {}, code)).rejects.toThrow('500');
   expect(await windows.openProblems(store())).toEqual([]);

@@ -131,12 +131,12 @@ test('reconciling goes on after a window that fails, counts it, and takes it aga
   const failIn = (from: number, to: number) =>
     reconcileWith(async function* (asked) {
       if (asked.window !== undefined && asked.window.from < to && asked.window.to > from)
-        throw transient('LIST_BROKEN', 'The list answers 500.');
+        throw transient('SERVICE_BROKEN', 'The list answers 500.');
       yield* list.readPages(asked);
     });
   expect(await failIn(bad, bad + day)).toMatchObject({ windows: 12, failed: 1, proven: 11 });
   // After three in a row it is the service that fails, and the activity is tried again.
-  await expect(failIn(0, Number.POSITIVE_INFINITY)).rejects.toMatchObject({ code: 'LIST_BROKEN' });
+  await expect(failIn(0, Number.POSITIVE_INFINITY)).rejects.toMatchObject({ code: 'SERVICE_BROKEN' });
 });
 
 test('reconciling keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
