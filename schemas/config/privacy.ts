@@ -6,7 +6,7 @@ const { list, oneOf } = withDefault;
 
 const ruleSchema = z.strictObject({
   path: matching(/^[^.]+(\.[^.]+)*$/).describe(
-    'Dotted path of the field, such as `metadata.ANI`, `in.data` or `visit`; `*` is any text within a name. A rule acts on all values below its field, also in lists.',
+    'Dotted path of the field, such as `metadata.ANI`, `in.data` or `visit`; `*` is any text within a name. A rule acts on all values below its field, also in lists. `transcript.known_values` stands for labels and numbers of the contacts, and for metadata keys with a rule of their own, wherever the transcript says them.',
   ),
   action: z
     .enum(['keep', 'drop', 'token', 'last4', 'redact'])
@@ -16,7 +16,7 @@ const ruleSchema = z.strictObject({
 });
 
 const patternSchema = z.strictObject({
-  name: matching(/^[a-z][a-z0-9_]{0,31}$/).describe('Name in brackets that replaces a match.'),
+  name: matching(/^(?!(?:known|unread)$)[a-z][a-z0-9_]{0,31}$/).describe('Name in brackets that replaces a match.'),
   pattern: a.some
     .refine(
       isFor((text) => new RegExp(text, 'gu')),

@@ -7,6 +7,7 @@ import { allFields, tableOf } from '../../schemas/tables.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
+import { knownField } from './known.ts';
 import { readRedactions, redactionsField } from './redactions.ts';
 
 /** Raised whenever the rows of an unchanged document, or their hash, would change; every call then becomes pending. */
@@ -190,7 +191,7 @@ export const flattenCall = (
 /** The fields of a call that callsync does not know, as JSON. */
 const extraOf = ({ document, processedField, read }: Call): string | null => {
   const names = Object.keys(document).filter(
-    (name) => name !== processedField && (name === 'qualified' || !callFields.has(name)),
+    (name) => name !== processedField && name !== knownField && (name === 'qualified' || !callFields.has(name)),
   );
   for (const name of names) read.noteRounded(document[name], `extra.${name}`);
   return names.length === 0

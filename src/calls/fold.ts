@@ -113,7 +113,7 @@ const placeHash = (hashed: string, order: string | undefined): string =>
   order === undefined ? hashed : order + hashed.slice(orderLength);
 
 /** Hashes of equal values, in whichever order they are. */
-const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
+export const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.slice(orderLength) === b.slice(orderLength));
 
 /** A record without a prototype: fields named `constructor` or `__proto__` are fields like any other. */

@@ -1,11 +1,13 @@
 /** The rules on a whole record: pure, and doing it twice changes nothing more. */
 import { isDeepStrictEqual } from 'node:util';
+import { knownField } from '../calls/known.ts';
 import { type Redaction, redactionsField } from '../calls/redactions.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { detect } from './detect.ts';
 import { announces } from './detect-context.ts';
 import { type Finding, joinedDetectors } from './finding.ts';
 import { lookAt } from './first-look.ts';
+import { findKnown, type Known, listNamed, openKnown } from './known.ts';
 import { normalizeNumber } from './phone-number.ts';
 import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
@@ -19,6 +21,8 @@ type Fields = Readonly<Record<string, unknown>>;
 interface CleanOptions extends DetectOptions {
   readonly rules: RuleNode;
   readonly keys: TokenKeys;
+  /** Rule on the values that a record names, and the rules on keys of its metadata. */
+  readonly known?: { readonly action: RuleNode['action']; readonly metadata: RuleNode; readonly note: () => void };
 }
 
 type Rules = ReturnType<typeof openRules>;
@@ -56,21 +60,45 @@ export const openRules = (options: CleanOptions) => ({
  */
 export const clean = (fields: Fields, rules: Rules) => {
   const pass: Pass = { rules, findings: [] };
+  pass.known = readKnown(fields, pass);
   const kept = cleanFields(fields, rules.rules, pass, (...field) => cleanField(...field, pass));
-  return { fields: kept, findings: pass.findings };
+  const hashes = pass.known?.hashes ?? [];
+  const isSame = hashes.length === 0 || isDeepStrictEqual(kept[knownField], hashes);
+  return { fields: isSame ? kept : { ...kept, [knownField]: hashes }, findings: pass.findings };
 };
 
-type Pass = { readonly rules: Rules; readonly findings: string[] };
+type Pass = { readonly rules: Rules; readonly findings: string[]; known?: Known | undefined };
+
+/** The values that a record names, or that others of its call have named. */
+const readKnown = (fields: Fields, pass: Pass): Known | undefined => {
+  const { known, countries, tokensOf, keys } = pass.rules;
+  if (known === undefined || known.action === 'keep') return undefined;
+  const labelOf = (value: string): string => {
+    if (known.action === 'drop') return '…';
+    if (known.action === 'last4') return last4Of(value);
+    const isPhone = normalizeNumber(value, countries)?.startsWith('+') === true;
+    return known.action === 'token' || isPhone ? noteTokens(tokensOf(value), pass) : '[known]';
+  };
+  const named = listNamed(fields, (key) => !keeps(known.metadata.child(key)));
+  if (named.length > 0) known.note();
+  const hashesOf = (form: string) => makeTokens(keys, 'text', `known\0${form}`).map((token) => token.slice(-10));
+  const labels = named.map((value) => [value, labelOf(value)] as const);
+  return openKnown(labels, fields[knownField], hashesOf, countries);
+};
+
+const keeps = ({ action }: RuleNode): boolean => action === 'keep';
 
 const cleanField = (value: unknown, node: RuleNode, name: string, pass: Pass): unknown => {
-  if (name === identity) return value;
+  if (name === identity || (name === knownField && pass.known !== undefined)) return value;
+  const isRead =
+    name === 'transcript_json' && (readsSpeech(node) || (pass.known !== undefined && keeps(node.child('callData'))));
   if (Buffer.isBuffer(value)) {
-    if (!node.mayAct) return value;
+    if (!node.mayAct && !isRead) return value;
     const parsed: unknown = JSON.parse(value.toString('utf8'));
     const kept = cleanField(parsed, node, name, pass);
     return kept === parsed ? value : kept;
   }
-  return name === 'transcript_json' && isObject(value) && readsSpeech(node)
+  return isRead && isObject(value)
     ? cleanTranscript(value, node, pass)
     : cleanValue(value, node, { name, depth: 1 }, pass);
 };
@@ -146,7 +174,7 @@ const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknow
   const others = cleanValue(rest, node, { name: 'transcript_json', depth: 1 }, pass);
   const items: readonly unknown[] = Array.isArray(callData) ? callData : [];
   const sent = readUtterances(callData);
-  const { said, redactions } = redactSaid(items, sent, pass);
+  const { said, redactions } = redactSaid(items, sent, readsSpeech(node), pass);
   const inner = node.child('callData');
   const kept = Array.isArray(callData)
     ? mapChanged(said, besideCleaner(inner, { text: 'content', name: 'callData', depth: 3 }, pass))
@@ -166,16 +194,29 @@ const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknow
 const redactSaid = (
   items: readonly unknown[],
   sent: readonly ReturnType<typeof readUtterances>[number][],
+  isSpeech: boolean,
   pass: Pass,
 ) => {
+  const { rules, known } = pass;
   let utterances = sent;
   const redactions: Redaction[] = [];
-  for (let round = 0; round < mostRounds; round += 1) {
-    const findings = detect(utterances, pass.rules);
-    if (findings.length === 0) break;
+  const replace = (findings: readonly Finding[]): boolean => {
     const replaced = replaceFindings(utterances, findings, (finding) => labelOf(finding, pass));
     utterances = replaced.utterances;
     redactions.push(...replaced.redactions);
+    return findings.length > 0;
+  };
+  for (let round = 0; isSpeech && round < mostRounds; round += 1) if (!replace(detect(utterances, rules))) break;
+  // Detectors come first: an address is more than the name in it.
+  if (known !== undefined) {
+    const numbers = isSpeech ? [] : detect(utterances, { ...rules, patterns: [], isOn: (name) => name === 'phone' });
+    replace(
+      numbers.flatMap((finding) => {
+        const label = known.labelOf(finding.value.slice(1));
+        return label === undefined ? [] : { ...finding, detector: 'known', value: label };
+      }),
+    );
+    replace(findKnown(utterances, known));
   }
   const said = mapChanged(items, (item, at) => (utterances[at] === sent[at] ? item : utterances[at]?.fields));
   return { said, redactions };
@@ -213,6 +254,7 @@ const joined = new Set<string>(joinedDetectors);
 /** Replacement of a finding: a token if values are joined by it, else its name. */
 const labelOf = ({ detector, value }: Finding, pass: Pass): string => {
   pass.findings.push(detector);
+  if (detector === 'known') return value;
   if (!joined.has(detector)) return `[${detector}]`;
   return noteTokens(makeTokens(pass.rules.keys, detector as Parameters<typeof makeTokens>[1], value), pass);
 };

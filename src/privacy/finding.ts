@@ -20,8 +20,8 @@ export type JoinedDetector = (typeof joinedDetectors)[number];
 
 export type DetectorName = keyof typeof detectorVersions;
 
-/** `unread`: an utterance that takes more steps to read than it may. */
-const versions = new Map<string, number>(Object.entries({ ...detectorVersions, unread: 1 }));
+/** `unread`: an utterance that takes more steps to read than it may. `known`: a value that the record names. */
+const versions = new Map<string, number>(Object.entries({ ...detectorVersions, unread: 1, known: 1 }));
 
 /** The present version of a detector; null for a configured pattern, which the version of the rules tells. */
 export const versionOf = (detector: string): number | null => versions.get(detector) ?? null;

@@ -9,6 +9,7 @@ import { defineEncoded, readRecord } from '../lib/scan-value.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
 import { clean, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
+import { knownPath } from './known.ts';
 import { compileRules, profileRules, readsSpeech, versionOfRules } from './rules.ts';
 import { aliasField, makeTokens, markOf, type TokenKeys, takeAliases } from './tokens.ts';
 
@@ -58,12 +59,19 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   const former = (keys.former ?? []).map((bytes, index) => ({ id: config.former_keys[index]?.id ?? '', bytes }));
   const tokenKeys: TokenKeys = [{ id: config.key_id, bytes: keys.token }, ...former];
   const matched = new Set<PrivacyConfig['rules'][number]>();
+  const known = rules.find(({ path }) => path === knownPath);
   const options = openRules({
     isOn: (name) => !disabled.has(name),
     countries,
     patterns: config.patterns.map(({ name, pattern }) => ({ name, pattern: new RegExp(pattern, 'gu') })),
     rules: compileRules(rules, (rule) => matched.add(rule)),
     keys: tokenKeys,
+    known: known && {
+      action: known.action,
+      // A rule on all keys says nothing of one of them.
+      metadata: compileRules(rules.filter(({ path }) => /^metadata\.(?!\*$)/.test(path))).child('metadata'),
+      note: () => matched.add(known),
+    },
   });
   const version = `${versionOfRules(config) ?? ''}.${markOf(tokenKeys[0])}`;
   const close = keys.seal === undefined ? () => dropped : createSealer(asBuffer(keys.seal));

@@ -22,7 +22,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Invented values of every kind, in a range of numbers kept for fiction. */
 const spokenSample = [
-  'je suis née le 12 mars 1985 et mon numéro est le zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre',
+  'bonjour camille exemple je suis née le 12 mars 1985 et mon numéro est le zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre',
   'mon adresse est jean point dupont arobase example point com et ma carte la 4970 1000 0000 0055',
   'le cryptogramme un deux trois et le compte FR76 3000 6000 0112 3456 7890 189',
 ];
@@ -35,7 +35,7 @@ const sampleRecord = (): Fields => {
     ...call,
     metadata: { ...(call.metadata as object), ANI: '33639981234', Agent: 'agent-001' },
     transcript_json: { ...transcript, callData: [...transcript.callData, ...said] },
-    in: { label: null, data: '+33 6 39 98 12 34', type: 'PHONE' },
+    in: { label: 'Camille Exemple', data: '+33 6 39 98 12 34', type: 'PHONE' },
   };
 };
 

@@ -49,6 +49,12 @@ export interface Language {
   readonly announces: Readonly<Record<Announced, string>>;
   /** Words of a contact's name that name nobody. */
   readonly titles: string;
+  /** Phrases before a name. */
+  readonly beforeNames: string;
+  /** Words that stand before nouns, and never before a name. */
+  readonly articles: string;
+  /** Names that are said as ordinary words far more often. */
+  readonly ordinaryNames: string;
 }
 
 /** Kinds of values that words announce. */

@@ -5,7 +5,17 @@ import { deflateRaw, deflateRawSync, inflateRawSync, type ZlibOptions } from 'no
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { LedgerRow, PreparedObservation } from '../../calls/fold.ts';
-import { fold, foldErasure, foldRules, needsDocument, noRules, renderDocument } from '../../calls/fold.ts';
+import {
+  fold,
+  foldErasure,
+  foldRules,
+  isSameHash,
+  needsDocument,
+  noRules,
+  prepareObservation,
+  renderDocument,
+} from '../../calls/fold.ts';
+import { joinKnown, knownField } from '../../calls/known.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
@@ -84,15 +94,16 @@ export const foldIntoLedger = async (
     privacy !== undefined && row.revision > 0 && !row.tombstone && row.rules !== privacy.version;
   const wanted = [...byCall].flatMap(([id, list]) => {
     const row = rowOf(rows, id);
-    return isOlder(row) || list.some((one) => needsDocument(row, one)) ? id : [];
+    return isOlder(row) || list.some((one) => needsDocument(row, one) || (privacy && namesOthers(row, one))) ? id : [];
   });
   await fetchDocuments(tx, rows, wanted);
   for (const [id, row] of rows)
     if (privacy !== undefined && isOlder(row)) rows.set(id, foldRules(row, privacy.sanitize, privacy.version));
   const fetched = new Map(rows);
   for (const [id, list] of byCall) {
-    const row = rowOf(rows, id);
-    rows.set(id, noteRules(list.reduce(fold, row), row, privacy?.version));
+    const row = rowOf(fetched, id);
+    const shared = privacy === undefined ? { row, list } : shareKnown(row, list, privacy);
+    rows.set(id, noteRules(shared.list.reduce(fold, shared.row), row, privacy?.version));
   }
   const moved = [...rows.values()].filter((row) => row.versions !== before.get(row.callId)?.versions);
   const changed = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
@@ -116,6 +127,29 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
   await writeRows(tx, changed, 'qualified');
   await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${changed.map(({ callId }) => callId)})`;
   return changed;
+};
+
+/** Whether a record names other values of its call than the row, or may say values that only the row names. */
+const namesOthers = ({ versions }: LedgerRow, { hashes }: PreparedObservation): boolean =>
+  (knownField in hashes || (knownField in versions && 'transcript_json' in hashes)) &&
+  !isSameHash(versions[knownField]?.[2], hashes[knownField]);
+
+/** The records of a call after the rules on the values that any of them names. */
+const shareKnown = (row: LedgerRow, list: readonly PreparedObservation[], { sanitize, version }: FoldedRules) => {
+  const known = joinKnown(...[row.document, ...list.map(({ fields }) => fields)].map((fields) => fields?.[knownField]));
+  const lacks = (fields: CallDocument): boolean => known.length > joinKnown(fields[knownField]).length;
+  const { document } = row;
+  return {
+    row:
+      document && row.revision > 0 && lacks(document)
+        ? foldRules({ ...row, document: { ...document, [knownField]: known } }, sanitize, version)
+        : row,
+    list: list.map((one) =>
+      lacks(one.fields)
+        ? prepareObservation(sanitize({ ...one, fields: { ...one.fields, [knownField]: known } }))
+        : one,
+    ),
+  };
 };
 
 /** A record that came in without rules has no version, and neither has its document. */

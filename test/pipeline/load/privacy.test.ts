@@ -277,6 +277,43 @@ test('workers and receivers with other rules: where no rules ever acted, a list 
   expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 0 });
 });
 
+test('values that one record of a call names go from the transcripts of all, in any order and once', async () => {
+  const naming = openRules({ rules: [{ path: 'transcript.known_values', action: 'redact' }] });
+  const { sanitize, version } = naming;
+  const named: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
+  const transcriptOf = (content: string) => ({
+    transcript_json: { callData: [{ from: 'in', content, words: content.split(' ').map((value) => ({ value })) }] },
+  });
+  const contact = { in: { label: 'Zénobie Quatrefages', data: '+33639981234', type: 'PHONE' } };
+  const heard = transcriptOf('ici zenobie quatrefages bonjour');
+  const polledAt = (callId: string, seconds: number, fields: object): Observation => ({
+    callId,
+    source: 'poll',
+    observedAt: Date.UTC(2026, 0, 1) * 1_000 + seconds * 1e6,
+    fields: { unique_id: callId, ...fields },
+  });
+  // The contact first, the transcript first, both in one batch.
+  await send([JSON.stringify({ unique_id: 'named-first', ...contact, ...transcriptOf('oui') })], naming);
+  await pipeline.settle(named);
+  const later = Date.now() / 1000 - Date.UTC(2026, 0, 1) / 1000;
+  await pipeline.observe([polledAt('named-first', later + 60, heard)], named);
+  const once = await pipeline.rowOf('named-first');
+  await pipeline.observe([polledAt('named-first', later + 120, heard)], named);
+  expect((await pipeline.rowOf('named-first'))?.revision).toBe(once?.revision);
+  await pipeline.observe([polledAt('said-first', 1, heard)], named);
+  await pipeline.observe([polledAt('said-first', 2, contact)], named);
+  await pipeline.observe([polledAt('at-once', 1, heard), polledAt('at-once', 2, contact)], named);
+  await pipeline.drain();
+  for (const id of ['named-first', 'said-first', 'at-once']) {
+    const { document } = (await pipeline.rowOf(id)) ?? {};
+    expect(document, id).toMatchObject({ transcript_json: { callData: [{ content: 'ici [known] … bonjour' }] } });
+    expect(await redactionsOf(id)).toEqual(['known']);
+    const [extra] = await column(pipeline.warehouse, `SELECT extra FROM calls WHERE call_id = '${id}'`);
+    expect(extra ?? '').not.toMatch(/known/);
+  }
+  expect(await dump()).not.toMatch(/quatrefages/i);
+});
+
 test('the page on personal data names every table of the store', async () => {
   const tables = `information_schema.tables WHERE table_schema = 'callsync' AND table_type = 'BASE TABLE'`;
   const names = await column(pipeline.store, `SELECT table_name FROM ${tables} ORDER BY 1`);

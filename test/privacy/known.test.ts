@@ -1,0 +1,73 @@
+/** Values that a record itself names, in its transcript: forms of names and numbers, and ordinary words that stay. */
+import { expect, test } from 'vitest';
+import { makeTokens } from '../../src/privacy/tokens.ts';
+import { openPrivacy } from '../support/rotated-keys.ts';
+
+type Action = 'token' | 'redact' | 'drop' | 'last4' | 'keep';
+const ruled = (action: Action, settings: object = {}) =>
+  openPrivacy({
+    rules: [
+      { path: 'transcript.known_values', action },
+      { path: 'metadata.Client', action: 'token' },
+      { path: 'metadata.*', action: 'redact' },
+    ],
+    ...settings,
+  });
+const said = (content: string, at: number) => ({
+  from: at % 2 === 0 ? 'in' : 'out',
+  content,
+  words: content.split(' ').map((value, start) => ({ value, start })),
+});
+const recordOf = (label: string | null, texts: string) => ({
+  unique_id: 'a',
+  in: { label, data: '33639981234', type: 'PHONE' },
+  metadata: { Client: 'C-48213', Dept: 'SALES' },
+  transcript_json: { callData: texts.split(' ## ').map(said), meta: { lang: 'fr' } },
+});
+const cleanSaid = (label: string | null, texts: string, rules = ruled('redact')) => {
+  const { fields } = rules.preview(recordOf(label, texts));
+  const { callData } = fields.transcript_json as { callData: readonly ReturnType<typeof said>[] };
+  for (const { words, content } of callData) expect(words.map(({ value }) => value).join(' ')).toBe(content);
+  return callData.map(({ content }) => content).join(' ## ');
+};
+
+test.each([
+  ['Jean Dupont', 'bonjour jean dupont je répète d u p o n t', 'bonjour [known] … je répète [known] … … … … …'],
+  ['DUPONT Jean', "jean-dupont, Jean DUPONT, dupont's", '[known] [known] [known] [known]'],
+  ['Mme Thérèse Lefèvre-Béranger', 'lefevre beranger ## madame Béranger', '[known] … ## madame [known]'],
+  ["Liam O'Connor", "o connor o'connor oconnor O'Connor's", '[known] … [known] [known] [known]'],
+  ['Jean Le Goff', 'monsieur legoff le goff', 'monsieur [known] [known] …'],
+  ['Li Wu', 'bonjour li wu on a lu ça ## je suis li', 'bonjour [known] … on a lu ça ## je suis [known]'],
+])('a name is found as it is said: %s', (label, texts, kept) => expect(cleanSaid(label, texts)).toBe(kept));
+
+test.each([
+  ['Rose Petit', 'un petit moment pour la rose, madame petit', 'un petit moment pour la rose, madame [known]'],
+  ['Rose Petit', 'rose petit ## petit ## bonjour Rose', '[known] … ## [known] ## bonjour [known]'],
+  ['Rose Petit', 'on dit que Petit rit. Petit rappel', 'on dit que [known] rit. Petit rappel'],
+  ['Grace Will', 'I will call, grace à vous ## my name is will', 'I will call, grace à vous ## my name is [known]'],
+  ['Garage Martin', 'le garage est fermé ## le garage martin', 'le garage est fermé ## le [known] …'],
+  ['Service client', 'le service client est fermé', 'le service client est fermé'],
+])('an ordinary word is a name only where its neighbours say so: %s', (label, texts, kept) =>
+  expect(cleanSaid(label, texts)).toBe(kept),
+);
+
+const [phone] = makeTokens([{ id: 'k1', bytes: Buffer.alloc(32, 7) }], 'phone', '+33639981234');
+test.each([
+  ['zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre', `${phone} … … … … …`],
+  ['06 39 ## oui ## 98 12 34', `${phone} … ## oui ## … … …`],
+  ['le 06 39 98 56 78', 'le 06 39 98 56 78'],
+  ['client c 48213 aux sales', 'client [known] … aux sales'],
+  ['le client quarante huit mille deux cent treize', 'le client [known] … … … … …'],
+  ['client quarante huit deux cent treize', 'client [known] … … … …'],
+])('a number is found in digits, groups and words: %s', (texts, kept) => expect(cleanSaid(null, texts)).toBe(kept));
+
+test('each action replaces values in its own way, and the profile reads addresses first', () => {
+  const text = 'jean dupont jean.dupont@example.com 0639981234';
+  expect(cleanSaid('Jean Dupont', text, ruled('drop'))).toBe('… … … …');
+  expect(cleanSaid('Jean Dupont', text, ruled('keep'))).toBe(text);
+  const { fields } = ruled('token', { profile: 'pseudonymous' }).preview(recordOf('Jean Dupont', text));
+  const { callData } = fields.transcript_json as { callData: readonly { content: string }[] };
+  const [label, , email, number] = callData[0]?.content.split(' ') ?? [];
+  expect(fields.in).toMatchObject({ label, data: number });
+  expect(email).toMatch(/^ph_k1_/);
+});
