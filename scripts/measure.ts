@@ -1,9 +1,11 @@
 /**
- * Prints the weight of the code: lines without blanks and comments, files, exports, small files, tests.
- * `npm run measure -- [FOLDER] [--rooms] [--json]`; FOLDER is a checkout, by default this one.
+ * Prints the weight of the code: lines without blanks and comments, files, exports, functions with many branches, tests.
+ * `npm run measure -- [FOLDER] [--rooms] [--branches] [--json]`; FOLDER is a checkout, by default this one. `--rooms`
+ * adds the lines of each room, `--branches` the functions that it counted.
  */
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 
 /** A figure with the name under which it is printed. */
 interface Weight {
@@ -12,7 +14,6 @@ interface Weight {
 }
 
 const product = ['src', 'schemas', 'workflows', 'activities'];
-const smallFile = 45;
 
 const listFiles = (root: string, folders: readonly string[]): string[] =>
   folders.flatMap((folder) =>
@@ -32,17 +33,13 @@ const countLines = (path: string): number => {
 
 const sum = (paths: readonly string[]): number => paths.reduce((total, path) => total + countLines(path), 0);
 
-/** How many of the files import each file: path → importers. */
-const countImporters = (paths: readonly string[]): Map<string, number> => {
-  const importers = new Map(paths.map((path) => [path, 0]));
-  for (const path of paths) {
-    const found = readFileSync(path, 'utf8').matchAll(/(?:from|import\()\s*'(\.{1,2}\/[^']+\.ts)'/g);
-    for (const target of new Set([...found].map((match) => resolve(dirname(path), match[1] ?? '')))) {
-      const known = importers.get(target);
-      if (known !== undefined) importers.set(target, known + 1);
-    }
-  }
-  return importers;
+const own = resolve(import.meta.dirname, '../..');
+
+/** Functions with more than 15 branches, as oxlint counts them: `FILE:LINE what it says`. */
+const findBranches = (root: string): readonly string[] => {
+  const args = ['-c', join(own, 'scripts/branches.oxlintrc.json'), '--format', 'unix', ...product];
+  const { stdout } = spawnSync(join(own, 'node_modules/.bin/oxlint'), args, { cwd: root, encoding: 'utf8' });
+  return stdout.split('\n').filter((line) => line.includes('has a complexity of'));
 };
 
 /** @param root folder of the checkout. */
@@ -51,7 +48,6 @@ const measure = (root: string): readonly Weight[] => {
   const code = files.filter((path) => /\.(ts|sql)$/.test(path));
   const modules = code.filter((path) => path.endsWith('.ts'));
   const exported = /^export (const|async function|function|class|interface|type) /gm;
-  const importers = countImporters(modules);
   const tests = listFiles(root, ['test']).filter((path) => path.endsWith('.ts'));
   return [
     { name: 'code lines', value: sum(code) },
@@ -60,10 +56,7 @@ const measure = (root: string): readonly Weight[] => {
       name: 'exports',
       value: modules.reduce((all, path) => all + (readFileSync(path, 'utf8').match(exported)?.length ?? 0), 0),
     },
-    {
-      name: `files of at most ${smallFile} lines with one importer`,
-      value: modules.filter((path) => countLines(path) <= smallFile && importers.get(path) === 1).length,
-    },
+    { name: 'functions with more than 15 branches', value: findBranches(root).length },
     { name: 'lines of tests', value: sum(tests) },
     { name: 'test files', value: tests.filter((path) => basename(path).endsWith('.test.ts')).length },
   ];
@@ -87,4 +80,7 @@ const root = resolve(process.argv.slice(2).find((given) => !given.startsWith('-'
 const figures = [...measure(root), ...(process.argv.includes('--rooms') ? byRoom(root) : [])];
 if (process.argv.includes('--json'))
   console.log(JSON.stringify(Object.fromEntries(figures.map((f) => [f.name, f.value]))));
-else for (const { name, value } of figures) console.log(`${String(value).padStart(7)}  ${name}`);
+else {
+  for (const { name, value } of figures) console.log(`${String(value).padStart(7)}  ${name}`);
+  if (process.argv.includes('--branches')) for (const line of findBranches(root)) console.log(line);
+}
