@@ -30,6 +30,7 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
       epoch: 1,
       calls: 1_000_000,
       tombstones: 0,
+      unread: 0,
       holds: 0,
       inbox: { count: Number(rows[0]?.n), oldestAge: 1, outcomes: {} },
       quarantine: nothing,

@@ -2,6 +2,7 @@
  * Words of a transcript that privacy rules replaced: places and detectors, never values. The list is part of the
  * transcript, so that both fold as one value.
  */
+import { isObject } from '../lib/parse-json.ts';
 
 /** Words `first` to `last` of an utterance; both null where all of it was replaced, or where it has no words. */
 export type Redaction = readonly [
@@ -29,6 +30,10 @@ const isVersion = (value: unknown): value is number | null =>
 /** The entries of a list that have the form of redactions; all other entries are omitted. */
 export const readRedactions = (value: unknown): readonly Redaction[] =>
   Array.isArray(value) ? value.flatMap((entry: unknown) => readRedaction(entry) ?? []) : [];
+
+/** Redactions of utterances with too many ambiguous numbers. */
+export const listUnread = (transcript: unknown): readonly Redaction[] =>
+  readRedactions(isObject(transcript) ? transcript[redactionsField] : []).filter(([, , , name]) => name === 'unread');
 
 const readRedaction = (entry: unknown): [Redaction] | undefined => {
   if (!Array.isArray(entry) || entry.length !== 5) return undefined;

@@ -170,6 +170,8 @@ export const readHealth = async (
     ...figures,
     calls: counted('calls'),
     tombstones: counted('tombstones'),
+    /** Utterances that privacy rules ever replaced unread. */
+    unread: counted('unread'),
     inbox: { count: counted('deliveries:pending'), oldestAge: inboxAge, outcomes: outcomesOf(counters) },
     quarantine: { count: counted('quarantine:open'), oldestAge: quarantineAge },
     warehouses,

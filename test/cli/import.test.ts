@@ -141,3 +141,15 @@ test('with the former key the store takes a new one, without it does not', async
   await folder.configure({ ...base, privacy: { ...rules, ...keys } });
   await json(['import', await folder.write('two.ndjson', line('call-under-k2'))]);
 });
+
+test('status counts the utterances that became [unread], once, and also those of erased calls', async () => {
+  await folder.configure({ ...base, privacy: rules });
+  onTestFinished(() => folder.configure(base));
+  const said = [{ from: 'in', content: '[unread]' }];
+  const transcript = { callData: said, callsync_redactions: [[0, null, null, 'unread', 1]] };
+  for (const status of ['qualified', 'void'])
+    await json(['import', '-'], `[${line('call-unread', { status, transcript_json: transcript })}]`);
+  await json(['erase', '--by', 'call', '--yes'], 'call-unread');
+  expect(await json(['status'])).toMatchObject({ unread: 1 });
+  expect((await folder.run(['status'])).stdout).toMatch(/^privacy +rules \w+, 1 utterance became \[unread\]/m);
+});

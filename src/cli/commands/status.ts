@@ -52,7 +52,7 @@ const render = (summary: Status, unsigned: boolean): string => {
       ([name, state]) =>
         `warehouse   ${name}: ${state.pending} pending, last load ${state.lastLoadAt ?? 'never'}${state.lastError === null ? '' : `, last failed with ${state.lastError}`}`,
     ),
-    rules && describeRules(rules),
+    rules && describeRules(rules, summary.unread),
     lateEdits && describeLateEdits(lateEdits),
     Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     sync && describeSync(sync),
@@ -122,10 +122,11 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
   };
 };
 
-const figuresOf = ({ epoch, calls, tombstones, holds, inbox, warehouses, quarantine, ...rest }: Health) => ({
+const figuresOf = ({ epoch, calls, tombstones, unread, holds, inbox, warehouses, quarantine, ...rest }: Health) => ({
   epoch,
   calls,
   tombstones,
+  unread,
   holds,
   inbox: { pending: inbox.count, oldestPendingSeconds: inbox.oldestAge, outcomes: inbox.outcomes },
   warehouses: Object.fromEntries(
@@ -146,8 +147,8 @@ const readRules = async ({ config }: Services, store: Store) => {
   return version === undefined ? null : { version, callsUnderOthers: await countUnderOthers(store, version) };
 };
 
-const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Status['rules']>): string =>
-  `privacy     rules ${version}${calls === 0 ? '' : `; ${countOf(calls, 'call')} under others: callsync privacy apply brings them to these`}`;
+const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Status['rules']>, unread: number): string =>
+  `privacy     rules ${version}${unread === 0 ? '' : `, ${countOf(unread, 'utterance')} became [unread]`}${calls === 0 ? '' : `; ${countOf(calls, 'call')} under others: callsync privacy apply brings them to these`}`;
 
 const defaultSeconds = 2;
 /** Longest wait for Temporal, which may be away. */

@@ -113,6 +113,7 @@ const toSeconds = (milliseconds: number | null): number | null => milliseconds &
 const storeGauges: readonly Metric<Health>[] = [
   ['ledger_calls', 'Calls in the ledger.', ({ calls }) => calls],
   ['ledger_tombstones', 'Erased calls in the ledger.', ({ tombstones }) => tombstones],
+  ['unread_utterances_total', 'Utterances that privacy rules replaced by [unread].', ({ unread }) => unread],
   ['quarantine_open', 'Records in quarantine that wait for a decision.', ({ quarantine }) => quarantine.count],
   [
     'quarantine_oldest_age_seconds',

@@ -16,6 +16,7 @@ import {
   renderDocument,
 } from '../../calls/fold.ts';
 import { joinKnown, knownField } from '../../calls/known.ts';
+import { listUnread } from '../../calls/redactions.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
@@ -181,7 +182,8 @@ export const resanitizeInLedger = async (
   });
   await writeRows(tx, rewritten, rules.processedField);
   const changed = rewritten.filter((row) => row.revision !== rows.get(row.callId)?.revision);
-  await writeDocuments(tx, changed, changed, rules.index);
+  const before = changed.map(({ callId }) => rowOf(rows, callId));
+  await writeDocuments(tx, changed, before, rules.index);
   return changed;
 };
 
@@ -283,6 +285,13 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
      FROM ${unnest(written, writtenTypes)} WHERE l.call_id = "callId"`;
 };
 
+/** Utterances that rules replaced unread. Nearly no transcript is parsed for it. */
+const sumUnread = (rows: readonly LedgerRow[]): number =>
+  rows.flatMap(({ document, json, rules }) => {
+    const mayHave = rules !== null && json.transcript_json?.includes('"unread"') !== false;
+    return mayHave ? listUnread(document?.transcript_json) : [];
+  }).length;
+
 /** Unknown subjects are listed only on request. */
 const writeDocuments = async (
   tx: Transaction,
@@ -291,6 +300,8 @@ const writeDocuments = async (
   index: SubjectIndex | undefined,
 ): Promise<void> => {
   if (rows.length === 0) return;
+  const unread = sumUnread(rows) - sumUnread(replaced);
+  if (unread > 0) await tx.query`INSERT INTO counters VALUES ('unread', ${unread})`;
   const gone = replaced.map(({ callId }) => callId);
   if (gone.length > 0) await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${gone})`;
   const bodies = await deflateDocuments(rows);
