@@ -194,8 +194,7 @@ const place = (raw: Raw, segments: readonly string[], text: string, { name, node
 /** Environment names have no lower case and no dash: an existing key that reads the same is meant, else lower case. */
 const matchKey = (segment: string, raw: Raw, nodes: readonly SchemaNode[]): string => {
   const plain = (key: string) => key.toUpperCase().replaceAll('-', '_');
-  const keys = knownKeys(nodes) ?? Object.keys(raw);
-  return keys.find((key) => plain(key) === segment) ?? segment.toLowerCase();
+  return (knownKeys(nodes) ?? Object.keys(raw)).find((key) => plain(key) === segment) ?? segment.toLowerCase();
 };
 
 const readValue = (written: string, nodes: readonly SchemaNode[], name: string): unknown => {

@@ -24,8 +24,6 @@ import { answerTokenRequest, createTokenStore } from './service/token-endpoint.t
 import { addressOf, openWebSocketEndpoint } from './service/websocket-endpoint.ts';
 import { createWebhookSender, type WebhookSender } from './webhooks/webhook-sender.ts';
 
-type CallApiParts = Parameters<typeof answerCallApi>[1];
-
 const secretsOf = (settings: SimulatorSettings) => {
   const generated = randomBytes(24).toString('hex');
   return {
@@ -36,8 +34,6 @@ const secretsOf = (settings: SimulatorSettings) => {
 };
 
 export type SimulatorAddresses = Awaited<ReturnType<typeof startSimulator>>['addresses'];
-
-type Parts = ReturnType<typeof createParts>;
 
 /** Everything that does not depend on the ports. */
 const createParts = (options: SimulatorOptions) => {
@@ -54,7 +50,7 @@ const createParts = (options: SimulatorOptions) => {
   const elsewhere = createRedirectTarget(settings.host, counters);
   const churn = createChurn(world, settings, counters);
   const listeners = new Set<(event: PageEvent) => void | Promise<void>>();
-  const api: CallApiParts = {
+  const api: Parameters<typeof answerCallApi>[1] = {
     world,
     tokens,
     limiter: createRateLimiter(settings, counters),
@@ -70,10 +66,9 @@ const createParts = (options: SimulatorOptions) => {
   const mrcp = createMrcpPort(settings.host, counters);
   const sockets = openWebSocketEndpoint(server, settings, { tokens, counters });
   const control = createControl({ settings, clock, world, sender, tokens, counters, sockets, mrcp });
-  const controlToken = randomBytes(24).toString('base64url');
   return {
     ...{ settings, clock, range, counters, world, secrets, sender, elsewhere, api, listeners },
-    ...{ server, mrcp, sockets, control, controlToken },
+    ...{ server, mrcp, sockets, control, controlToken: randomBytes(24).toString('base64url') },
   };
 };
 
@@ -81,7 +76,7 @@ const createParts = (options: SimulatorOptions) => {
 const tokenPathOf = ({ tokens }: SimulatorSettings): string => `/realms/${tokens.realm}/protocol/openid-connect/token`;
 
 /** One request after the other gets a number, which seeds its faults. */
-const createRouter = (parts: Parts) => {
+const createRouter = (parts: ReturnType<typeof createParts>) => {
   const { settings, clock, counters, api } = parts;
   let inFlight = 0;
   let apiNumber = 0;

@@ -23,8 +23,6 @@ import { flag, type Given, instant, leaf, option, parsed } from '../shell/define
 import { tellTimes } from '../shell/output.ts';
 import { levelOptions } from './reconcile.ts';
 
-type ProofRequest = Parameters<typeof lookAtProof>[1];
-
 /** A date as typed, whose first instant depends on the business time zone, or an instant in microseconds. */
 type Moment = string | number;
 
@@ -60,7 +58,7 @@ export const awaitedRange = (
 
 type AwaitOptions = Given<typeof options>;
 
-interface AwaitRequest extends Omit<ProofRequest, 'warehouses'> {
+interface AwaitRequest extends Omit<Parameters<typeof lookAtProof>[1], 'warehouses'> {
   readonly warehouses: readonly string[];
   /** 0 looks once and starts nothing. */
   readonly timeoutMs: number;

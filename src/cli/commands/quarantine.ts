@@ -37,8 +37,7 @@ export default group({
       },
       examples: ['callsync quarantine list', 'callsync quarantine list --state all --limit 500 --json'],
       within: withStore,
-      run: async (options, store) => {
-        const { state, limit } = options;
+      run: async ({ state, limit }, store) => {
         const entries = await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit });
         return [entries, entries.map(line).join('\n') || 'Nothing.'];
       },
@@ -80,8 +79,7 @@ export default group({
           throw terminal('USAGE_QUARANTINE', 'Name the records to replay, or give --all.');
         const key = openSecret({ key: 'the private key', file: options.keyFile });
         return await withStore(options, async (store, services) => {
-          const deps = await openIngest(services, store);
-          const result = await replayQuarantine(deps, {
+          const result = await replayQuarantine(await openIngest(services, store), {
             carries: new Set(services.config.source.list.authoritative_fields),
             signal: untilStopped().signal,
             ...(all ? {} : { ids }),

@@ -50,8 +50,7 @@ export default leaf({
   remarks:
     'Ctrl-C stops the display; the reconciliation continues. Exit code 5: windows are unproven, suspiciously empty, or failed.',
   within: withServices,
-  run: async (options, services) => {
-    const { from, to, force, acceptEmpty, sourceLevel: level, warehouseLevel } = options;
+  run: async ({ from, to, force, acceptEmpty, sourceLevel: level, warehouseLevel }, services) => {
     if (from === undefined && to !== undefined)
       throw terminal(
         'USAGE_RANGE',

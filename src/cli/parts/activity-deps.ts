@@ -36,10 +36,9 @@ export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
 
 /** Dependencies of folding and loading, without access to the service. */
 export const ingestDeps = <P extends { store: Store; targets: readonly WarehouseTarget[] }>(
-  services: Services,
+  { config, log }: Services,
   parts: P,
 ) => {
-  const { config, log } = services;
   const privacy = openPrivacy(config);
   return {
     ...parts,

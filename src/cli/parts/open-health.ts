@@ -19,8 +19,7 @@ type HealthReadings = ReturnType<typeof openHealth>;
 
 export const openHealth = (config: Config, store: Store, targets: readonly WarehouseTarget[]) => {
   const warehouses = targets.map(({ warehouse }) => warehouse.name);
-  const rules = requestLimitRules(config.source);
-  const input = { warehouses, limitSpanMs: limitSpanMs(rules) };
+  const input = { warehouses, limitSpanMs: limitSpanMs(requestLimitRules(config.source)) };
   const health = shareReading(() => readHealth(store, input), { cacheMs: 1_000 });
   // Verdicts are given once in minutes, and Prometheus usually scrapes once in this time.
   const proofs = shareReading(() => readProofs(store, { warehouses, days: verdictDays }), { cacheMs: 30_000 });

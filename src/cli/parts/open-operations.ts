@@ -159,8 +159,7 @@ const dayOf = (text: string | null): number => {
 };
 
 /** The same as the commands of these names. The timeline shows each action with its user. */
-const createPageActions = (services: Services, parts: Parts): Actions => {
-  const { store, targets, temporal } = parts;
+const createPageActions = (services: Services, { store, targets, temporal }: Parts): Actions => {
   const { prefix } = temporal;
 
   /** Records an action if it succeeds. The error of a failed action goes only to the browser. */

@@ -95,8 +95,7 @@ export const ensureConfiguredSchedules = async (
   await ensureSchedules(client, prefix, sync, wanted);
   if (wanted === 'sweep') return;
   const backfills = { wanted: sync.backfills, defaults: backfillDefaults(services) };
-  const taken = await ensureBackfillSchedules(client, prefix, backfills);
-  for (const name of taken)
+  for (const name of await ensureBackfillSchedules(client, prefix, backfills))
     services.say(
       `The schedule ${name} is from callsync backfill schedule create, so callsync ignores the entry in the configuration.`,
     );

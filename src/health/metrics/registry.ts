@@ -203,8 +203,7 @@ interface StoreReadings {
   readonly latency: SharedReading<readonly StepLatency[]>;
 }
 
-type OfWarehouse = { readonly warehouse: string | null };
-const labelsOf = ({ warehouse }: OfWarehouse) => ({ warehouse: warehouse ?? '' });
+const labelsOf = ({ warehouse }: { readonly warehouse: string | null }) => ({ warehouse: warehouse ?? '' });
 const allOf = <T>(all: readonly T[]): readonly T[] => all;
 
 /**

@@ -45,10 +45,9 @@ const openChannel = (config: ChannelConfig): Channel => {
 const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: 'webhook' }>) => {
   const secret = openSecret({ key: `notifications.channels.${name}.secret`, file: secret_file });
   return async ({ id, condition, subject, state, summary, at }: Message): Promise<void> => {
-    const time = new Date(at);
     const body = JSON.stringify({
       type: `callsync.${condition}.${state}`,
-      timestamp: time.toISOString(),
+      timestamp: new Date(at).toISOString(),
       data: { condition, subject, state, summary },
     });
     const sentAt = new Date();

@@ -17,10 +17,9 @@ import type { Store } from '../../store/store.ts';
 type VconUnits = Parameters<typeof toVcon>[1];
 
 export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
-type ExportFormat = (typeof exportFormats)[number];
 
 interface ExportInput {
-  readonly format: ExportFormat;
+  readonly format: (typeof exportFormats)[number];
   /** Does not exist, or is an empty folder. */
   readonly folder: string;
   /** Call time, `[from, to)` in microseconds since the epoch; infinite on both sides = also calls without a time. */

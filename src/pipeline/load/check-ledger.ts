@@ -29,8 +29,6 @@ interface LedgerCheckDeps {
   readonly say: (message: string) => void;
 }
 
-type LedgerCheck = ReturnType<typeof createLedgerCheck>;
-
 /** Looks in a row (`watch`) that must find the ledger dropped before it is created anew. */
 const looksBeforeAnew = 3;
 
@@ -110,7 +108,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
  * A warehouse that migrates before its first load and checks the ledger before each load. Otherwise a load of a
  * restored ledger would lose every guard comparison, and one into a lost warehouse would always fail.
  */
-export const checkBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Warehouse => {
+export const checkBeforeLoad = (warehouse: Warehouse, check: ReturnType<typeof createLedgerCheck>): Warehouse => {
   let migrated: Promise<void> | undefined;
   const migrate = (): Promise<void> => {
     migrated ??= check.migrate(warehouse).catch((error: unknown) => {

@@ -41,8 +41,6 @@ export const mergeInbox = async (deps: IngestDeps) => {
   return { deliveries, repeats, more };
 };
 
-type Take = ReturnType<typeof createPipeline>['take'];
-
 /**
  * Folds the oldest waiting deliveries in one transaction and records the outcome of each. Outcomes: accepted,
  * quarantined with its bytes, duplicate (a retry or known values), or repeat (a known body under another id). The
@@ -54,7 +52,7 @@ type Take = ReturnType<typeof createPipeline>['take'];
 export const mergeBatch = async (
   deps: IngestDeps,
   limit: number,
-  take: Take = (incoming) => ingest(deps, incoming),
+  take: ReturnType<typeof createPipeline>['take'] = (incoming) => ingest(deps, incoming),
 ) => {
   let settled: readonly SettledDelivery[] = [];
   let doubted = 0;

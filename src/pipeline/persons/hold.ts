@@ -32,8 +32,7 @@ const keysPerLine = 500;
  * An interrupted run keeps its progress, and `listHolds` shows it.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
-export const addHold = async (store: Store, meant: PurgeScope, options: HoldOptions) => {
-  const { reason, actor } = options;
+export const addHold = async (store: Store, meant: PurgeScope, { reason, actor }: HoldOptions) => {
   const { kind, values } = meant.request;
   if (values.some((value) => value.length >= leastText && reason.includes(value)))
     throw terminal(

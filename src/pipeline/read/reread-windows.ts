@@ -25,8 +25,6 @@ interface RereadDeps extends ReadDeps {
   readonly reread: RereadRules;
 }
 
-type PlannedRereads = Awaited<ReturnType<typeof planRereads>>;
-
 const emptyRereadTotals: RereadTotals = { listed: 0, changed: 0, fetched: 0, requests: 0 };
 
 /** The axis to reread, and the start of the age of a change. */
@@ -83,7 +81,7 @@ export interface RereadProgress {
  */
 export const rereadWindows = async (
   deps: RereadDeps,
-  plan: PlannedRereads,
+  plan: Awaited<ReturnType<typeof planRereads>>,
   options: {
     readonly signal: AbortSignal;
     readonly resume?: RereadProgress | undefined;
@@ -224,10 +222,9 @@ const cellsWithin = (range: Interval): Interval[] => {
 export const planParts = (
   horizon: Horizon,
   states: readonly late.CoveredBand[],
-  rules: RereadRules,
+  { delay, maxHorizon, sample }: RereadRules,
   { now, trackedSince }: { readonly now: number; readonly trackedSince: number },
 ) => {
-  const { delay, maxHorizon, sample } = rules;
   const known = new Map(states.map((state) => [`${state.kind}:${state.band}`, state.coveredAt]));
   const dueBefore = now - delay + planningInterval(delay);
   const isDue = (kind: late.CoveredBand['kind'], bands: readonly AgeBand[]): boolean =>

@@ -143,8 +143,7 @@ export const reconcileWindows = async (
     plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')
   ) {
     const alive = (): void => options.onProgress({ done, totals });
-    const now = deps.now().getTime() * 1000;
-    const removed = await removeStray(deps, now, { signal: options.signal, alive });
+    const removed = await removeStray(deps, deps.now().getTime() * 1000, { signal: options.signal, alive });
     totals = { ...totals, removed: totals.removed + removed };
   }
   if (plan.loads === true) await loadWaiting(deps);

@@ -45,8 +45,7 @@ const envelope = (dialect: Dialect, total: number, cursor: string | undefined, i
   return [Buffer.from(before), Buffer.from(after)] as const;
 };
 
-const pageHeaders = (exchange: Exchange, dialect: Dialect, page: Page, cursor: string | undefined) => {
-  const { paging, totalHeader } = dialect;
+const pageHeaders = (exchange: Exchange, { paging, totalHeader }: Dialect, page: Page, cursor: string | undefined) => {
   const headers: Record<string, string> = {};
   if (totalHeader !== undefined) headers[totalHeader] = String(page.total);
   if (cursor === undefined) return headers;

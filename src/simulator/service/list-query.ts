@@ -79,8 +79,7 @@ const parseSize = (dialect: Dialect, parameters: URLSearchParams): number => {
   return Math.min(size, paging.maxSize);
 };
 
-const parseOffset = (dialect: Dialect, parameters: URLSearchParams, size: number): number => {
-  const { paging } = dialect;
+const parseOffset = ({ paging }: Dialect, parameters: URLSearchParams, size: number): number => {
   if (paging.style === 'offset') {
     const offset = parseInteger(paging.offset, parameters.get(paging.offset), 0);
     const { maxOffset = offset, beyondMax } = paging;

@@ -6,8 +6,6 @@ import { Worker } from 'node:worker_threads';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Counters } from '../control/stats.ts';
 
-type Mode = SimulatorSettings['mrcp']['mode'];
-
 /** Listens, then blocks its thread: the kernel fills the queue of one and drops every further SYN. */
 const deafListener = `
   const { parentPort, workerData } = require('node:worker_threads');
@@ -66,7 +64,7 @@ export const createMrcpPort = (host: string, { mrcp: counts }: Pick<Counters, 'm
 
   return {
     /** Opens the port in a mode; a later change keeps the port number. Returns it. */
-    open: async (mode: Mode) => {
+    open: async (mode: SimulatorSettings['mrcp']['mode']) => {
       await close();
       await (mode === 'unanswered' ? listenDeaf() : listen());
       if (mode === 'refuse') await close();

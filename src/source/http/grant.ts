@@ -71,9 +71,8 @@ export const createGrant =
 const promisedPart = ({ status, body }: HttpResponse): Response => {
   const { access_token, expires_in, error } = parseObject(body) ?? {};
   const kept = { access_token, token_type: 'bearer', expires_in: positive(expires_in), error };
-  const isGood = status >= 200 && status <= 299;
   return new Response(JSON.stringify(kept), {
-    status: isGood ? 200 : Math.max(400, status),
+    status: status >= 200 && status <= 299 ? 200 : Math.max(400, status),
     headers: { 'content-type': 'application/json' },
   });
 };
@@ -91,9 +90,8 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
       hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
     });
   if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
-    const retryAfterMs = retryAfterOf(answer);
     return transient('TOKEN_UNAVAILABLE', `The token endpoint ${endpoint.host} is not available (${said}).`, {
-      retryAfterMs,
+      retryAfterMs: retryAfterOf(answer),
     });
   }
   if (answer.status === 404 || answer.status === 405)

@@ -131,12 +131,11 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
     learned.leastAtEnd = fewestAtEnd + 1;
   if (!isEmpty && (emptyBefore > 0 || (behind ?? fullPage) < fullPage)) learned.emptyAtEnd = mostAtEnd;
   else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(learned.leastAtEnd, emptyAtEnd - 1);
-  const total = readTotalOf(list, value.envelope, response);
   return {
     ...value,
     request,
     url,
-    total,
+    total: readTotalOf(list, value.envelope, response),
     observedAt,
     emptyAtEnd,
     index: request.index,

@@ -43,6 +43,5 @@ export const applyPreset = async (raw: Readonly<Record<string, unknown>>, baseDi
   const list = isObject(source) ? source.list : undefined;
   const name = isObject(list) ? list.preset : undefined;
   if (typeof name !== 'string') return { ...raw };
-  const preset = await readPreset(name, baseDir);
-  return mergeRaw(preset.config, raw);
+  return mergeRaw((await readPreset(name, baseDir)).config, raw);
 };

@@ -115,7 +115,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
     /** Pages and single calls asked for, repeated attempts not counted. */
     requests: tally.requests,
     /** Evidence of the weakest part. */
-    shown: weakest(parts),
+    shown: strength.find((shown) => parts.some((part) => part.shown === shown)) ?? 'total',
     /** In order of time; together they are the window. */
     parts,
     /** Windows that could not be read or proven complete. Every such window is here. */
@@ -233,9 +233,6 @@ const reportUnproven = (context: ReadContext, window: Window, { pass, ids }: Rea
 
 /** The weakest first. */
 const strength: readonly Shown[] = ['none', 'page_overlap', 'second_listing', 'one_response', 'total'];
-
-const weakest = (parts: readonly WindowPart[]): Shown =>
-  strength.find((shown) => parts.some((part) => part.shown === shown)) ?? 'total';
 
 // Finds out whether a service gives fewer records than a query holds without saying so.
 

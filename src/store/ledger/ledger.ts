@@ -123,8 +123,7 @@ export const foldIntoLedger = async (
 
 /** Turns calls into tombstones inside the caller's transaction; unknown calls get one too. Documents are deleted. */
 export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[]): Promise<LedgerRow[]> => {
-  const before = await lockRows(tx, callIds);
-  const changed = [...before.values()].filter((row) => !row.tombstone).map(foldErasure);
+  const changed = [...(await lockRows(tx, callIds)).values()].filter((row) => !row.tombstone).map(foldErasure);
   await writeRows(tx, changed, 'qualified');
   await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${changed.map(({ callId }) => callId)})`;
   return changed;

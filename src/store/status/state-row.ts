@@ -24,6 +24,5 @@ export const readStateRow = async (store: Store, warehouse: string): Promise<Row
             (SELECT ${toMicros('max(committed_at)')} FROM loads WHERE warehouse = ${warehouse} AND state = 'committed') AS last_load_at,
             coalesce((SELECT max(epoch) FROM epochs), 0) AS ledger_epoch, ${toMicros('now()')} AS heartbeat_at`;
   const { axis: proven_axis, through: proven_through } = await readProvenThrough(store, warehouse);
-  const pending = await countPending(store, warehouse);
-  return { ...figures, warehouse, proven_axis, proven_through, pending };
+  return { ...figures, warehouse, proven_axis, proven_through, pending: await countPending(store, warehouse) };
 };

@@ -83,10 +83,9 @@ type Quotes = 'masked' | 'shown';
 export const errorOf = (fault: Fault, what: string, quotes: Quotes = 'masked'): CallsyncError => {
   const { meaning, code, hint } = judge(fault);
   const kind = meaning === 'missing' || meaning === 'stop' ? 'terminal' : 'transient';
-  const retryAfterMs = meaning === 'quota' ? quotaRetryMs : undefined;
   return new CallsyncError(kind, code, `BigQuery could not ${what}: ${shorten(fault, quotes)}.`, {
     hint,
-    retryAfterMs,
+    retryAfterMs: meaning === 'quota' ? quotaRetryMs : undefined,
   });
 };
 

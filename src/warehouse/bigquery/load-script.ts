@@ -280,8 +280,7 @@ WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_
   VALUES (x.call_key, this_epoch, x.revision, this_load, CURRENT_TIMESTAMP());`;
 
 /** Log rows by key; the last row of the batch wins. The column of the partition never changes for a key. */
-const mergeLog = ({ dataset, staging, part, layout }: ScriptInput, table: Table): string[] => {
-  const { name, key, columns } = table;
+const mergeLog = ({ dataset, staging, part, layout }: ScriptInput, { name, key, columns }: Table): string[] => {
   const rows = part.logs[name as keyof LoadBatch['logs']] ?? [];
   if (rows.length === 0) return [];
   const names = columns.map((column) => column.name);

@@ -161,7 +161,7 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
   let n = 0;
   const addLine = (
     head: Row,
-    tables: readonly RowsWriter[],
+    tables: readonly ReturnType<typeof rowsWriterOf>[],
     rowsOf: Readonly<Record<string, readonly Row[]>>,
   ): void => {
     writer.open(objectStart);
@@ -201,7 +201,6 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
 
 type Write = (writer: JsonWriter, value: never) => void;
 type Field = { readonly name: string; readonly begin: Uint8Array; readonly write: Write };
-type RowsWriter = ReturnType<typeof rowsWriterOf>;
 
 const writeText: Write = (writer, value: string) => writer.text(value);
 const writeNumber: Write = (writer, value: number) => writer.number(value);

@@ -22,8 +22,7 @@ export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
     return createPostgresWarehouse({ name, url, readerUrl: reader?.read, config, warn });
   },
   async checkAccess({ name, config, storeUrl }) {
-    const url = urlOf(name, config) ?? (await storeUrl());
-    return await checkPostgresAccess({ name, url, config });
+    return await checkPostgresAccess({ name, url: urlOf(name, config) ?? (await storeUrl()), config });
   },
   place: (config) => ({
     tables: config.schema,

@@ -92,8 +92,7 @@ const limitedSql = (sql: string, { rows, bytes }: AnswerLimits): string =>
 ${sql}
 ) AS callsync_row LIMIT ${rows + 1}) AS first_rows) AS measured`;
 
-const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<void> => {
-  const { url, purpose, schemas, group } = options;
+const makeReader = async ({ url, purpose, schemas, group }: ReaderOptions, readerUrl: string): Promise<void> => {
   const owner = { url, purpose, schema: schemas.join(','), application: 'callsync warehouse' };
   await group?.grant();
   await grantOwnRole(owner, readerUrl, async (tx, role) => {

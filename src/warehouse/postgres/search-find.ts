@@ -147,8 +147,7 @@ const createLater = (layout: Layout, speaker: Speaker) => {
     where: `\n   AND EXISTS (SELECT ${others}) AND said.first_place < said.last_place`,
   };
 };
-type Later = ReturnType<typeof createLater>;
-const anywhere: Later = { places: '', from: '', where: '' };
+const anywhere: ReturnType<typeof createLater> = { places: '', from: '', where: '' };
 
 /** Every statement of a search. @param later where a later text is asked for too */
 const findSql = (layout: Layout, speaker?: Speaker, later = anywhere) => {

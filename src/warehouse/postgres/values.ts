@@ -11,11 +11,9 @@ const readInstant: Read = (text) =>
     (_, day, time, fraction = '.', zone) => `${day}T${time}${fraction.padEnd(4, '0')}${zone === undefined ? '' : 'Z'}`,
   );
 
-const numbers = [20, 21, 23, 26, 700, 701] as const;
-
 /** By the id of the type; all other values are texts. */
 const readers: Readonly<Record<number, Read>> = {
-  ...Object.fromEntries(numbers.map((id) => [id, readNumber])),
+  ...Object.fromEntries(([20, 21, 23, 26, 700, 701] as const).map((id) => [id, readNumber])),
   ...{ 16: (text) => text === 't', 114: readJson, 3802: readJson, 1114: readInstant, 1184: readInstant },
 };
 

@@ -19,15 +19,13 @@ export const ensureViews = async (db: Database, schema: string, views: readonly 
   const marts = { what: 'the marts', forMs: 0, hint: '; callsync tries again at the next start.' };
   const apply = (statements: readonly string[]): Promise<void> =>
     changeSchema({ db, layout: { schema } }, marts, runAll(statements));
-  const create = viewStatements(schema, changed);
   try {
-    await apply(create);
+    await apply(viewStatements(schema, changed));
   } catch (error) {
     if (!changesColumns(error)) throw error;
     const drop = views.map(({ name }) => `DROP VIEW IF EXISTS ${quote(schema)}.${quote(name)}`).reverse();
     const grants = await db.query<Grant>(grantsSql, [schema]);
-    const given = restoreGrants(grants, views);
-    await apply([...drop, ...viewStatements(schema, views), ...given]);
+    await apply([...drop, ...viewStatements(schema, views), ...restoreGrants(grants, views)]);
   }
   return changed.map(({ name }) => name);
 };

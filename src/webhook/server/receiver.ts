@@ -51,8 +51,7 @@ export const createReceiver = (options: ReceiverOptions) => {
   const metrics = createWebhookMetrics(registry);
   let closing = false;
 
-  const certificate = config.tls && openCertificate(config.tls);
-  const app = createApp(config, certificate);
+  const app = createApp(config, config.tls && openCertificate(config.tls));
   const parts = assemble(options, app, metrics);
   const { drops, bodies, wakeUp, drain, groupCommit, rejections } = parts;
   const ready = (): boolean => {

@@ -240,8 +240,7 @@ const checkAnalytics = ({ analytics: { units, agent_side: side } }: Config): Fin
       `The unit of ${unknown.join(', ')} is not known, so marts leave figures in seconds empty.`,
       'Run callsync calibrate --write once calls are loaded.',
     );
-  const sides = [side.default, ...Object.values(side.by_direction)];
-  if (sides.every((one) => one === 'unknown'))
+  if ([side.default, ...Object.values(side.by_direction)].every((one) => one === 'unknown'))
     return warning('The side of the agent in transcripts is unknown.', 'Set analytics.agent_side.');
   return ok('Units and the side of the agent are known.');
 };
