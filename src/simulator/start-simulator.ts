@@ -19,7 +19,7 @@ import { answerCallApi, createRateLimiter, type PageEvent } from './service/call
 import { dialectOf } from './service/dialects.ts';
 import { type Exchange, injectFault, send } from './service/exchange.ts';
 import { createMrcpPort } from './service/mrcp-port.ts';
-import { createChangingRecords, createFrozenRecords } from './service/record-bytes.ts';
+import { createRecords } from './service/record-bytes.ts';
 import { answerTokenRequest, createTokenStore } from './service/token-endpoint.ts';
 import { addressOf, openWebSocketEndpoint } from './service/websocket-endpoint.ts';
 import { createWebhookSender, type WebhookSender } from './webhooks/webhook-sender.ts';
@@ -54,7 +54,7 @@ const createParts = (options: SimulatorOptions) => {
     world,
     tokens,
     limiter: createRateLimiter(settings, counters),
-    records: (settings.staticPages ? createFrozenRecords : createChangingRecords)(world, settings),
+    records: createRecords(world, settings),
     dialect: () => dialectOf(settings.dialect, settings.dialectOverrides),
     elsewhere: elsewhere.start,
     onPage: async (event) => {

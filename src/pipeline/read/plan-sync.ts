@@ -174,10 +174,7 @@ export const countRange = async (
   const whole = await list.readTotal({ window: { axis, ...range }, signal });
   const isTooLong = whole === undefined && parts.length <= mostCounts;
   const totals = isTooLong ? await Promise.all(parts.map((window) => list.readTotal({ window, signal }))) : [whole];
-  const expected = totals.reduce<number | null>(
-    (sum, total) => (total === undefined || sum === null ? null : sum + total),
-    0,
-  );
+  const expected = totals.includes(undefined) ? null : totals.reduce<number>((sum, total = 0) => sum + total, 0);
   if (!isCuttable(axisOf(list.list, axis))) return { expected, windowLength: length, indivisible: true, range };
   const even = expected === null || expected === 0 ? initial : (length * targetCalls) / expected;
   return { range, expected, windowLength: Math.round(Math.min(max, Math.max(min, even))) };

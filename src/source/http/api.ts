@@ -8,19 +8,6 @@ import { createRefusals, failureOf, type Http, type HttpResponse, refusePlainHtt
 import type { RequestLimiter } from './limiter.ts';
 import type { TokenSource } from './tokens.ts';
 
-/** Counts since the start, for progress and for tests. */
-const startCounts = () => ({
-  requests: 0,
-  retries: 0,
-  rateLimited: 0,
-  wireBytes: 0,
-  bodyBytes: 0,
-  /** Milliseconds spent waiting for the request limit, summed over requests. */
-  waitedMs: 0,
-  /** Answers by the first digit of their status, `2` to `5`. */
-  answers: new Map<string, number>(),
-});
-
 export interface GetOptions {
   readonly signal?: AbortSignal | undefined;
   /** These statuses are answers, not errors. */
@@ -71,7 +58,14 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
   const { limits, version } = config;
   const base = baseAddress(config);
   refusePlainHttp(base, 'source.base_url', config);
-  const counts = startCounts();
+  /** Since the start, for progress and for tests. */
+  const counts = {
+    ...{ requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0 },
+    /** Milliseconds spent waiting for the request limit, summed over requests. */
+    waitedMs: 0,
+    /** Answers by the first digit of their status, `2` to `5`. */
+    answers: new Map<string, number>(),
+  };
   const refusals = createRefusals();
   let quotaRefusals = 0;
   let proofKept = proof === undefined;
@@ -143,7 +137,12 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
   return {
     counts,
     /** Address under base_url, with version and parameters. */
-    address: (path: string, params: Iterable<readonly [string, string]>) => addressOf(base, version, path, params),
+    address: (path: string, params: Iterable<readonly [string, string]>) => {
+      const url = new URL(`${trimSlashes(base.href)}/${path.replace(/^\/+/, '')}`);
+      for (const [name, value] of params) url.searchParams.set(name, value);
+      if (version.by === 'query') url.searchParams.set(version.name as string, version.value as string);
+      return url;
+    },
     /** One answer, read by `parse`. If `parse` throws a transient error, the request is repeated. */
     get: async <T>(url: URL, parse: (response: HttpResponse) => T | Promise<T>, options: GetOptions = {}) => {
       const { retries = limits.retries } = options;
@@ -166,18 +165,6 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
       }
     },
   };
-};
-
-const addressOf = (
-  base: URL,
-  version: SourceConfig['version'],
-  path: string,
-  params: Iterable<readonly [string, string]>,
-): URL => {
-  const url = new URL(`${trimSlashes(base.href)}/${path.replace(/^\/+/, '')}`);
-  for (const [name, value] of params) url.searchParams.set(name, value);
-  if (version.by === 'query' && version.name !== undefined) url.searchParams.set(version.name, version.value ?? '');
-  return url;
 };
 
 /**

@@ -97,11 +97,7 @@ export const createHttp = (limits: SourceLimits) => {
 };
 
 const flatHeaders = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(', ') : value]],
-    ),
-  );
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')]));
 
 const timedOut = (url: URL, what: string, cause: unknown): CallsyncError =>
   transient('SERVICE_TIMEOUT', `${url.host} took too long ${what}.`, {
@@ -152,7 +148,7 @@ const timeouts = new Map([
   ['UND_ERR_BODY_TIMEOUT', 'between two parts of its response'],
 ]);
 
-const unreachable = new Map([
+export const unreachable: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'refuses connections'],
   ['ENOTFOUND', 'cannot be found'],
   ['EAI_AGAIN', 'cannot be found'],

@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
 import { backoffMs, wait } from '../../lib/timing.ts';
-import { isLoopback, untrusted } from '../http/http.ts';
+import { isLoopback, unreachable, untrusted } from '../http/http.ts';
 import type { TokenSource } from '../http/tokens.ts';
 
 interface StreamFrame {
@@ -64,13 +64,11 @@ export const openFrames = async (options: FramesOptions) => {
 };
 
 const streamAddress = (config: SourceConfig['websocket']): URL => {
-  if (config.url === undefined || !URL.canParse(config.url))
+  if (config.url === undefined)
     throw terminal('CONFIG_INVALID', 'source.websocket.url is needed to open the WebSocket.', {
       hint: 'Ask the account manager for the address; the interface does not show it.',
     });
   const url = new URL(config.url);
-  if (url.protocol !== 'wss:' && url.protocol !== 'ws:')
-    throw terminal('CONFIG_INVALID', 'source.websocket.url must begin with wss:// or ws://.');
   if (url.protocol === 'ws:' && !isLoopback(url.hostname))
     throw terminal('CONFIG_INVALID', 'source.websocket.url is not encrypted, so the token would be readable.', {
       hint: 'Use wss://.',
@@ -189,8 +187,7 @@ const explainRefusal = (url: URL, status: number): CallsyncError => {
 const explainError = (url: URL, error: Error): CallsyncError => {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (isUntrusted(code)) return untrusted(url, code, error);
-  const what =
-    code === 'ECONNREFUSED' ? 'refuses connections' : code === 'ENOTFOUND' ? 'cannot be found' : 'broke the connection';
+  const what = unreachable.get(code) ?? 'broke the connection';
   return transient('STREAM_UNAVAILABLE', `${url.host} ${what}.`, { cause: error });
 };
 
