@@ -30,10 +30,7 @@ export const scheduledBackfillSchema = z
     ),
     cron: z
       .string()
-      .superRefine((text, { addIssue }) => {
-        const fault = faultOfCron(text);
-        if (fault !== undefined) addIssue(fault);
-      })
+      .refine((text) => faultOfCron(text) === undefined, { error: ({ input }) => faultOfCron(input as string) })
       .optional()
       .describe(
         'Times of the runs, as a cron expression such as `0 3 * * *`. A run needs day of month and day of week to match.',

@@ -4,6 +4,7 @@ import { type CallDocument, callFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
 import { allFields, tableOf } from '../../schemas/tables.ts';
+import * as sign from '../lib/json-signs.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
@@ -119,11 +120,8 @@ const makeRow = ({ names, cells, empty }: ReturnType<typeof cellsOf>, item: Item
 };
 
 /** Rows of a table with a row for each item. */
-const rowsOf = (cells: ReturnType<typeof cellsOf>, items: readonly Item[], call: Call): Row[] => {
-  const rows: Row[] = [];
-  for (const item of items) rows.push(makeRow(cells, item, call));
-  return rows;
-};
+const rowsOf = (cells: ReturnType<typeof cellsOf>, items: readonly Item[], call: Call): Row[] =>
+  items.map((item) => makeRow(cells, item, call));
 
 const callCells = cellsOf('calls');
 const utteranceCells = cellsOf('utterances');
@@ -494,16 +492,6 @@ const wordsKey = '"words":[';
 const [valueKey, startKey, lengthKey, scoreKey] = (['value', 'start', 'length', 'score'] as const).map((name) =>
   Buffer.from(`"${name}":`),
 ) as [Buffer, Buffer, Buffer, Buffer];
-const quote = 0x22;
-const comma = 0x2c;
-const minus = 0x2d;
-const dot = 0x2e;
-const zero = 0x30;
-const nine = 0x39;
-const backslash = 0x5c;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
 /** A whole number of so many digits is a double, and so is this power of ten: their quotient is the nearest double. */
 const exactDigits = 15;
 const powers = Array.from({ length: exactDigits + 1 }, (_, digits) => 10 ** digits);
@@ -549,11 +537,11 @@ class WordReader {
     const { bytes } = this;
     const words: CutWords = { value: [], start: [], length: [], score: [] };
     const { value, start, length, score } = words;
-    if (bytes[this.at] === closeBracket) {
+    if (bytes[this.at] === sign.closeBracket) {
       this.at += 1;
       return words;
     }
-    for (let count = 1; bytes[this.at] === openBrace; count += 1) {
+    for (let count = 1; bytes[this.at] === sign.openBrace; count += 1) {
       do {
         this.at += 1;
         const isRead =
@@ -562,12 +550,12 @@ class WordReader {
           (this.skipKey(valueKey) && this.string(value)) ||
           (this.skipKey(lengthKey) && this.number(length));
         if (!isRead) return undefined;
-      } while (bytes[this.at] === comma);
-      if (bytes[this.at] !== closeBrace) return undefined;
+      } while (bytes[this.at] === sign.comma);
+      if (bytes[this.at] !== sign.closeBrace) return undefined;
       if (value.length !== count || start.length !== count || length.length !== count || score.length !== count)
         return undefined;
       this.at += 2;
-      if (bytes[this.at - 1] === closeBracket) return words;
+      if (bytes[this.at - 1] === sign.closeBracket) return words;
     }
     return undefined;
   }
@@ -581,12 +569,12 @@ class WordReader {
 
   private string(values: (string | null)[]): boolean {
     const { bytes, at } = this;
-    if (bytes[at] !== quote) return false;
+    if (bytes[at] !== sign.quote) return false;
     let end = at + 1;
     let bits = 0;
     let isEscaped = false;
-    for (let byte = bytes[end] as number; byte !== quote; byte = bytes[end] as number) {
-      if (byte === backslash) {
+    for (let byte = bytes[end] as number; byte !== sign.quote; byte = bytes[end] as number) {
+      if (byte === sign.backslash) {
         isEscaped = true;
         end += 1;
       }
@@ -601,13 +589,13 @@ class WordReader {
 
   private number(values: (number | null)[]): boolean {
     const { bytes } = this;
-    const start = this.at + (bytes[this.at] === minus ? 1 : 0);
+    const start = this.at + (bytes[this.at] === sign.minus ? 1 : 0);
     let at = start;
     let point = -1;
     let digits = 0;
     for (let byte = bytes[at] as number; ; byte = bytes[at] as number) {
-      if (byte >= zero && byte <= nine) digits = digits * 10 + byte - zero;
-      else if (byte === dot) point = at;
+      if (byte >= sign.zero && byte <= sign.nine) digits = digits * 10 + byte - sign.zero;
+      else if (byte === sign.dot) point = at;
       else break;
       at += 1;
     }

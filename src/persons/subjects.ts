@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/max';
+import { backslash } from '../lib/json-signs.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { detect } from '../privacy/detect.ts';
 import { findWrittenEmails } from '../privacy/detect-email.ts';
@@ -178,8 +179,6 @@ const readBareId = (text: string): string | undefined => {
 };
 
 // Quoted strings of JSON, also of truncated or broken JSON. Time is linear in the length of the text. Pure.
-
-const backslash = 0x5c;
 
 /** Whether backslashes before a quote make it a part of the text around it. */
 const isEscaped = (text: string, at: number): boolean => {

@@ -7,6 +7,7 @@ import { createGunzip } from 'node:zlib';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord, importObservedAt } from '../../calls/fold.ts';
 import { terminal } from '../../lib/errors.ts';
+import * as sign from '../../lib/json-signs.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { readPageBody } from '../../source/json/page-body.ts';
@@ -367,8 +368,6 @@ const newline = 0x0a;
 
 type Track = (byte: number) => 'content' | 'blank' | 'next' | 'end';
 
-const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
-
 /**
  * Follows brackets and strings of an array, or of objects that end with a line. Only parsing tells whether an element is
  * JSON, so a bad one leaves its neighbours intact.
@@ -380,27 +379,23 @@ const trackBrackets = (form: Form): Track => {
   return (byte) => {
     if (inString) {
       if (escaped) escaped = false;
-      else if (byte === backslash) escaped = true;
-      else if (byte === quote) inString = false;
+      else if (byte === sign.backslash) escaped = true;
+      else if (byte === sign.quote) inString = false;
       return 'content';
     }
     if (form === 'objects' && depth === 0 && byte === newline) return 'next';
-    if (isBlank(byte)) return 'blank';
-    if (form === 'array' && depth === 0 && (byte === comma || byte === closing)) return byte === comma ? 'next' : 'end';
-    if (byte === quote) inString = true;
-    else if (byte === 0x7b || byte === 0x5b) depth += 1;
-    else if ((byte === 0x7d || byte === closing) && depth > 0) depth -= 1;
+    if (sign.isBlank(byte)) return 'blank';
+    if (form === 'array' && depth === 0 && (byte === sign.comma || byte === sign.closeBracket))
+      return byte === sign.comma ? 'next' : 'end';
+    if (byte === sign.quote) inString = true;
+    else if (byte === sign.openBrace || byte === sign.openBracket) depth += 1;
+    else if ((byte === sign.closeBrace || byte === sign.closeBracket) && depth > 0) depth -= 1;
     return 'content';
   };
 };
 
 /** Ends each record at the end of its line. */
-const trackLines: Track = (byte) => (byte === newline ? 'next' : isBlank(byte) ? 'blank' : 'content');
-
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const [opening, closing] = [0x5b, 0x5d];
+const trackLines: Track = (byte) => (byte === newline ? 'next' : sign.isBlank(byte) ? 'blank' : 'content');
 
 /**
  * Every record from a position on; memory holds one, or the beginning of one that is longer than `limit`. An array starts with its
@@ -430,9 +425,9 @@ async function* splitRecords(given: Bytes, start: Position | undefined, limit: n
     let from = 0;
     for (let at = Math.max(0, (start?.offset ?? 0) - offset); at < chunk.length; at += 1) {
       const byte = chunk[at] as number;
-      const isBefore = track === undefined && (isBlank(byte) || byte === byteOrderMark[offset + at]);
+      const isBefore = track === undefined && (sign.isBlank(byte) || byte === byteOrderMark[offset + at]);
       if (track === undefined && !isBefore) {
-        form = byte === opening ? 'array' : braceAlone.test(head.toString()) ? 'objects' : 'lines';
+        form = byte === sign.openBracket ? 'array' : braceAlone.test(head.toString()) ? 'objects' : 'lines';
         track = trackOf(form);
         if (form === 'array') continue;
       }

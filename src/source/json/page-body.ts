@@ -1,6 +1,7 @@
 /** The records of one list response; of large ones only the small fields are parsed at once. */
 import { isUtf8 } from 'node:buffer';
 import { findBuilt } from '../../lib/find-built.ts';
+import * as sign from '../../lib/json-signs.ts';
 import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
 import { notScanned, readRecord, scanFields } from '../../lib/scan-value.ts';
 import { answerWith, runOnThread } from '../../lib/thread.ts';
@@ -126,15 +127,6 @@ const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedP
 /** Start and end of a record, and what its fields are like. Not the fields: as a message, they would take longer than the scan. */
 type RecordSpan = readonly [from: number, to: number, fields: typeof notScanned];
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-
 class MalformedList extends Error {}
 
 /** `envelope` = the JSON of the document without its records. Undefined when there is no array at the path. */
@@ -175,13 +167,13 @@ const scanArray = (bytes: Buffer, start: number, array: number, path: string) =>
   const spans: RecordSpan[] = [];
   let at = skipBlank(bytes, array + 1);
   // Behind a comma there must be a record.
-  while (bytes[at] !== closeBracket || spans.length > 0) {
+  while (bytes[at] !== sign.closeBracket || spans.length > 0) {
     // Broken content is skipped by its brackets, so that its neighbours stay intact.
     const { to, sum } = scanFields(bytes, at) ?? { to: skipValue(bytes, at), sum: notScanned };
     spans.push([at, to, sum]);
     at = skipBlank(bytes, to);
-    if (bytes[at] === closeBracket) break;
-    if (bytes[at] !== comma) throw new MalformedList('records are not separated by commas');
+    if (bytes[at] === sign.closeBracket) break;
+    if (bytes[at] !== sign.comma) throw new MalformedList('records are not separated by commas');
     at = skipBlank(bytes, at + 1);
   }
   const before = bytes.toString('utf8', start, array);
@@ -202,51 +194,48 @@ const parseText = (text: string): unknown => {
 const locate = (bytes: Buffer, start: number, keys: readonly string[], which: 'first' | 'last'): number | undefined => {
   let at = start;
   for (const key of keys) {
-    if (bytes[at] !== openBrace) return undefined;
+    if (bytes[at] !== sign.openBrace) return undefined;
     const found = findKey(bytes, at, key, which);
     if (found === undefined) return undefined;
     at = found;
   }
-  return bytes[at] === openBracket ? at : undefined;
+  return bytes[at] === sign.openBracket ? at : undefined;
 };
 
 /** Offset of the value of a key; of a repeated key, the last one counts, as in JSON.parse. */
 const findKey = (bytes: Buffer, object: number, key: string, which: 'first' | 'last'): number | undefined => {
   let found: number | undefined;
   let at = skipBlank(bytes, object + 1);
-  while (bytes[at] === quote) {
+  while (bytes[at] === sign.quote) {
     const end = skipString(bytes, at);
     const name = parseText(bytes.toString('utf8', at, end));
     at = skipBlank(bytes, end);
-    if (bytes[at] !== colon) throw new MalformedList('a key without a value');
+    if (bytes[at] !== sign.colon) throw new MalformedList('a key without a value');
     at = skipBlank(bytes, at + 1);
     if (name === key) found = at;
     if (found !== undefined && which === 'first') return found;
     at = skipBlank(bytes, skipValue(bytes, at));
-    if (bytes[at] !== comma) break;
+    if (bytes[at] !== sign.comma) break;
     at = skipBlank(bytes, at + 1);
   }
-  if (bytes[at] !== closeBrace) throw new MalformedList('an object does not end');
+  if (bytes[at] !== sign.closeBrace) throw new MalformedList('an object does not end');
   return found;
 };
 
 const skipBlank = (bytes: Buffer, from: number): number => {
   let at = from;
-  for (;;) {
-    const byte = bytes[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
-    at++;
-  }
+  while (sign.isBlank(bytes[at])) at++;
+  return at;
 };
 
 /** Offset behind the string that starts at `from`. */
 const skipString = (bytes: Buffer, from: number): number => {
   let at = from + 1;
   for (;;) {
-    const end = bytes.indexOf(quote, at);
+    const end = bytes.indexOf(sign.quote, at);
     if (end < 0) throw new MalformedList('a string does not end');
     let slashes = 0;
-    while (bytes[end - 1 - slashes] === backslash) slashes++;
+    while (bytes[end - 1 - slashes] === sign.backslash) slashes++;
     if (slashes % 2 === 0) return end + 1;
     at = end + 1;
   }
@@ -258,23 +247,23 @@ const skipValue = (bytes: Buffer, from: number): number => {
   let at = from;
   while (at < bytes.length) {
     switch (bytes[at]) {
-      case quote:
+      case sign.quote:
         at = skipString(bytes, at);
         if (depth === 0) return at;
         break;
-      case openBrace:
-      case openBracket:
+      case sign.openBrace:
+      case sign.openBracket:
         depth++;
         at++;
         break;
-      case closeBrace:
-      case closeBracket:
-      case comma:
+      case sign.closeBrace:
+      case sign.closeBracket:
+      case sign.comma:
         if (depth === 0) {
           if (at === from) throw new MalformedList('a value is missing');
           return at;
         }
-        if (bytes[at] !== comma) depth--;
+        if (bytes[at] !== sign.comma) depth--;
         at++;
         if (depth === 0) return at;
         break;

@@ -1,8 +1,8 @@
 /** JSON as the bytes of an upload, without objects or texts between: most of a load is words. */
 import type { WordArrays } from '../../../schemas/tables.ts';
+import { backslash, comma, dot, quote, zero } from '../../lib/json-signs.ts';
 
 const chunkBytes = 1 << 20;
-const [quote, comma, point, zero, backslash] = [0x22, 0x2c, 0x2e, 0x30, 0x5c] as const;
 /** Up to this length a text is written by a loop: usual utterances are faster so. */
 const shortText = 400;
 /** Of a number that is written by a loop: as far as they fit 32 bits. */
@@ -131,7 +131,7 @@ const putNumber = (bytes: Buffer, from: number, value: number | null | undefined
   let at = putInteger(bytes, from, (thousandths / 1000) | 0);
   const rest = thousandths % 1000;
   if (rest === 0) return at;
-  bytes[at++] = point;
+  bytes[at++] = dot;
   bytes[at++] = zero + ((rest / 100) | 0);
   if (rest % 100 > 0) bytes[at++] = zero + (((rest / 10) | 0) % 10);
   if (rest % 10 > 0) bytes[at++] = zero + (rest % 10);

@@ -72,8 +72,7 @@ export const createGroupCommit = (options: GroupCommitOptions) => {
     }
   };
 
-  const overdue = setInterval(() => refuseOverdue(unanswered, limits.answer_within_s * 1_000), 250);
-  overdue.unref();
+  const overdue = setInterval(() => refuseOverdue(unanswered, limits.answer_within_s * 1_000), 250).unref();
 
   return {
     /** Durable when it resolves. Rejects with a transient error when neither store nor spool took it in time. */
@@ -169,12 +168,8 @@ export const createWakeUp = (options: {
       failing = false;
     } catch (error) {
       onFailure();
-      if (!failing) {
-        log.warn(
-          { code: errorCode(error) },
-          'callsync could not wake the inbox merge; the sweep merges the deliveries.',
-        );
-      }
+      const message = 'callsync could not wake the inbox merge; the sweep merges the deliveries.';
+      if (!failing) log.warn({ code: errorCode(error) }, message);
       failing = true;
     }
   };

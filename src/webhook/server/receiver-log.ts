@@ -22,8 +22,7 @@ export const createDropLog = (log: ReceiverLog, intervalMs = 60_000) => {
     log.warn(counts, 'Refused deliveries and connections since the last such line, by reason.');
     counts = {};
   };
-  const timer = setInterval(write, intervalMs);
-  timer.unref();
+  const timer = setInterval(write, intervalMs).unref();
   return {
     count(reason: string) {
       counts[reason] = (counts[reason] ?? 0) + 1;

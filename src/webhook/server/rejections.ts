@@ -43,10 +43,8 @@ export const createRejections = (options: {
     surplus = 0;
   };
 
-  const writer = setInterval(write, gatherMs);
-  const minute = setInterval(turn, options.minuteMs ?? minuteMs);
-  writer.unref();
-  minute.unref();
+  const writer = setInterval(write, gatherMs).unref();
+  const minute = setInterval(turn, options.minuteMs ?? minuteMs).unref();
   return {
     note(rejected: RejectedDelivery) {
       // `gathered` is bounded too, for the time that a write hangs.

@@ -46,7 +46,13 @@ export const webhookChecks = (services: Webhooks, opening: Promise<Queryable>): 
   const { public_url: url } = webhook;
   return {
     'webhook keys': async () => checkKeys(services),
-    'webhook address': () => checkAddress(url),
+    'webhook address': async () =>
+      url === undefined
+        ? warning(
+            'webhook.public_url is not set, so callsync cannot try it.',
+            'Set webhook.public_url to the address given to the account manager.',
+          )
+        : checkPublicUrl(new URL(url)),
     'webhook round trip': async () => {
       if (url === undefined) return skipped('Needs webhook.public_url.');
       const store = await needStore(opening);
@@ -70,16 +76,6 @@ const checkKeys = ({ config: { webhook } }: Webhooks): Finding => {
       'Set webhook.secrets and remove webhook.allow_unsigned.',
     );
   return ok(`In force: ${webhook.secrets.map(({ name }) => name).join(', ')}.`);
-};
-
-const checkAddress = async (url: string | undefined): Promise<readonly Finding[]> => {
-  if (url !== undefined) return checkPublicUrl(new URL(url));
-  return [
-    warning(
-      'webhook.public_url is not set, so callsync cannot try it.',
-      'Set webhook.public_url to the address given to the account manager.',
-    ),
-  ];
 };
 
 // A signed sample to the webhook's address, found again in the inbox and removed: it never becomes a call.
