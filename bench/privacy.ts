@@ -1,12 +1,14 @@
 /**
  * Recall and precision of the detectors, per kind, over phrasings and generated conversations. The conversations have
  * interruptions, corrections and repetitions; half of them is withheld from the tuning of the detectors. Then the time
- * of detection. About 20 seconds. `--misses` prints what was missed or wrongly found, of the withheld half only the
+ * of detection. About 3 minutes. `--presidio` installs presidio and measures it beside. `--write` keeps the figures for
+ * the docs. `--misses` prints what was missed or wrongly found, of the withheld half only the
  * words; the values are invented.
  *
  * A value is found when findings of its kind cover its every letter and digit. A finding is right when it overlaps a
  * value of its kind. Every phrasing is said with many values, and there is as much talk without values.
  */
+import { writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { detect } from '../src/privacy/detect.ts';
 import type { Finding } from '../src/privacy/finding.ts';
@@ -14,7 +16,9 @@ import { randomStream } from '../src/simulator/calls/random.ts';
 import { words } from '../src/simulator/calls/vocabulary.ts';
 import type { Conversation, Planted, Said, Talk } from './privacy/conversations.ts';
 import { converse } from './privacy/conversations.ts';
-import { makeSentences, scoreSentences } from './privacy/oracle.ts';
+import { scoreErasure } from './privacy/erasure.ts';
+import { scoreKnown } from './privacy/known.ts';
+import { makeSentences, type Sentence, scorePresidio, scoreSentences } from './privacy/oracle.ts';
 import { heldOut, type Phrasings, second, third, tuning } from './privacy/phrasings.ts';
 import { seen } from './privacy/seen.ts';
 import { makeValue, type Random } from './privacy/values.ts';
@@ -194,20 +198,59 @@ for (const [name, talk] of [['seen conversations', seen] as const, ['withheld co
 const optionOf = (name: string): string | undefined =>
   process.argv.find((arg) => arg.startsWith(`${name}=`))?.slice(name.length + 1);
 const seed = Number(optionOf('seed') ?? 1);
+const isShown = process.argv.includes('--oracle-misses');
 const sentences = await makeSentences(seed, Number(optionOf('count') ?? Math.ceil(1_000 * share)), optionOf('corpus'));
-const oracle = scoreSentences(sentences, (what, { said }, findings) => {
+const showSentence = (what: string, { said }: Sentence, findings: readonly Finding[] = []): void => {
+  if (!isShown) return;
   const spoken = said.map(([speaker, text]) => ({ speaker, text }));
-  if (process.argv.includes('--oracle-misses')) show(what, spoken, findings);
+  show(what, spoken, findings);
+};
+const oracle = scoreSentences(sentences, showSentence);
+const erased = scoreErasure(sentences, (sentence) => showSentence('not erased', sentence));
+const isPresidioWanted = process.argv.includes('--presidio');
+const presidio = await scorePresidio(sentences, isPresidioWanted);
+const percentOf = (part: number, all: number): number | null =>
+  all === 0 ? null : Math.round((1_000 * part) / all) / 10;
+const kinds = [...oracle.kinds].sort().map(([kind, { values, whole, named, touched, right, findings }]) => {
+  const calls = erased.get(kind);
+  const other = presidio?.kinds.get(kind);
+  return {
+    kind,
+    values,
+    whole: percentOf(whole, values),
+    named: percentOf(named, values),
+    touched: percentOf(touched, values),
+    precision: percentOf(right, findings),
+    erased: calls === undefined ? null : percentOf(calls.found, calls.calls),
+    presidio: other === undefined ? null : percentOf(other.whole, other.values),
+  };
 });
-const percent = (part: number, all: number): string => (all === 0 ? '-' : ((100 * part) / all).toFixed(1)).padStart(6);
-console.log(`oracle, seed ${seed}: values, % whole, whole by their own detector, touched, precision`);
-for (const [kind, { values, whole, named, touched, right, findings }] of [...oracle.kinds].sort())
+const cell = (figure: number | null): string => (figure === null ? '-' : figure.toFixed(1)).padStart(6);
+console.log(`oracle, seed ${seed}: values, % whole, by their own detector, touched, precision, erased, presidio whole`);
+for (const { kind, values, whole, named, touched, precision, erased: found, presidio: other } of kinds)
   console.log(
-    `  ${kind.padEnd(14)} ${String(values).padStart(5)} ${percent(whole, values)} ${percent(named, values)} ${percent(touched, values)} ${percent(right, findings)}`,
+    `  ${kind.padEnd(14)} ${String(values).padStart(5)} ${[whole, named, touched, precision, found, other].map(cell).join(' ')}`,
   );
-for (const [sort, { sentences: all, hit }] of [...oracle.harmless].sort())
-  console.log(`  harmless ${sort.padEnd(16)} ${String(all).padStart(6)} sentences, hit ${percent(hit, all)} %`);
+const harmless = [...oracle.harmless]
+  .sort()
+  .map(([sort, { sentences: all, hit }]) => ({ sort, sentences: all, hit: percentOf(hit, all) }));
+for (const { sort, sentences: all, hit } of harmless)
+  console.log(`  harmless ${sort.padEnd(16)} ${String(all).padStart(6)} sentences, hit ${cell(hit)} %`);
 console.log(`  harmless sentences that became [unread]: ${oracle.unread}`);
+if (presidio === undefined)
+  console.log(
+    'presidio is not installed: npm run bench -- privacy --presidio installs it, 900 MB, and runs it beside.',
+  );
+else
+  for (const [lang, { sentences: all, hit }] of presidio.harmless)
+    console.log(`  presidio, harmless ${lang}: hit ${cell(percentOf(hit, all))} %; 10 kB took ${presidio.ms} ms`);
+
+const known = scoreKnown(seed, 300, (what, content) => {
+  if (isShown) console.log(what, JSON.stringify(content));
+});
+console.log(
+  `known values, ${known.records} records: ${cell(percentOf(known.gone, known.own))} % of ${known.own} words gone, ${((100 * known.touched) / known.others).toFixed(2)} % of ${known.others} others`,
+);
 
 const processorMs = (): number => {
   const { user, system } = process.cpuUsage();
@@ -287,6 +330,14 @@ if (over > 0) broken.push(`${over} hostile inputs above ${mostPerKilobyte} ms a 
 console.log(
   `${inputs} hostile inputs, ${Math.round(fuzzed / 1_000)} kB, took ${((processorMs() - fuzzedAt) / (fuzzed / 1_000)).toFixed(2)} ms a kilobyte, at most ${slowest.ms.toFixed(1)} ("${slowest.text} …"); ${over} more than ${mostPerKilobyte}`,
 );
+if (process.argv.includes('--write')) {
+  const figures = { date: new Date().toISOString().slice(0, 10), seed, kinds, harmless, known, usual };
+  const others = {
+    unread: oracle.unread,
+    presidio: presidio && { ms: presidio.ms, harmless: Object.fromEntries(presidio.harmless) },
+  };
+  writeFileSync('bench/privacy/measured.json', `${JSON.stringify({ ...figures, ...others }, null, 2)}\n`);
+}
 console.log(
   broken.length === 0
     ? 'Every kind has at least recall 0.98 and precision 0.95 in phrasings, 0.95 and 0.9 in conversations.'

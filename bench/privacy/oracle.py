@@ -576,6 +576,42 @@ def write(lang, kind, form, said, spans=(), value=''):
     print(json.dumps({'lang': lang, 'kind': kind, 'form': form, 'said': said, 'spans': spans, 'value': value}, ensure_ascii=False))
 
 
+# Siblings: national numbers over turns, without a zero to begin with, and a zero in a turn of its own.
+national = {
+    'ES': (lambda: pick('67') + digits(8), [3, 2, 2]), 'PT': (lambda: '91' + digits(7), [3, 3]), 'LU': (lambda: '621' + digits(6), [3, 3]),
+    'DK': (lambda: pick(['20', '31', '40', '51']) + digits(6), [2, 2, 2]), 'PL': (lambda: pick(['50', '60', '78']) + digits(7), [3, 3]),
+    'IT': (lambda: '34' + pick('0789') + digits(7), [3, 3]), 'US': (lambda: pick(['212', '305', '617']) + pick('23456789') + '2' + digits(5), [3, 3]),
+}
+calling = {'ES': '34', 'PT': '351', 'LU': '352', 'DK': '45', 'PL': '48', 'IT': '39', 'US': '1'}
+
+
+def make_turns(lang):
+    make, sizes = national[lang]
+    number = make()
+    own = pick(['fr', 'en'])
+    said, spans = [], []
+    for index, part in enumerate(chunks(number, sizes)):
+        before = pick(asks['phone', own]) if index == 0 else pick(acks[own])
+        said.append(['a', before])
+        lead = pick(['', '', pick(hesitations[own])]) if index else pick(['', 'c\'est le' if own == 'fr' else 'it\'s'])
+        text = f'{lead} {part}'.strip()
+        spans.append([len(said), len(text) - len(part), len(text)])
+        said.append(['c', text])
+    write(lang, 'phone_turns', 'turns written', said, spans, f'+{calling[lang]}{number}')
+
+
+def make_oh():
+    number = '0' + pick('17') + digits(9)
+    parts = ['0', *chunks(number[1:], [3, 3])]
+    said, spans = [], []
+    for index, part in enumerate(parts):
+        said.append(['a', pick(asks['phone', 'en']) if index == 0 else pick(acks['en'])])
+        text = 'oh' if index == 0 else say_digits(part, 'GB')
+        spans.append([len(said), 0, len(text)])
+        said.append(['c', text])
+    write('GB', 'phone_oh', 'oh alone', said, spans, '+44' + number[1:])
+
+
 kinds = {'fr': list(makers), 'GB': [kind for kind in makers if kind != 'nir'], 'US': [kind for kind in makers if kind not in ('nir', 'iban')]}
 for lang, own_kinds in kinds.items():
     for kind in own_kinds:
@@ -589,3 +625,8 @@ for lang, own_kinds in kinds.items():
         sort = pick(['amount', 'amount', 'amount', *sorts])
         way, said = make_harmless(lang, sort)
         write(lang, f'harmless: {sort}', way, said)
+for lang in national:
+    for _ in range(count):
+        make_turns(lang)
+for _ in range(count):
+    make_oh()

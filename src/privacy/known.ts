@@ -25,7 +25,7 @@ const articles = wordsOf((language) => language.articles);
 const introduces = phrasesOf((language) => language.beforeNames);
 
 /** Longer values are texts, and shorter numbers are said for many reasons. */
-const longest = { words: 6, characters: 24, introduction: 4 };
+const longest = { words: 6, characters: 24, introduction: 4, readings: 64 };
 const leastDigits = 5;
 
 const textOf = (piece: Said): string => (piece.kind === 'number' ? piece.text : piece.key);
@@ -34,7 +34,25 @@ const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] 
   const read = texts.map(({ text }, utterance) =>
     readPieces(readTokens(text), { utterance, reading: 'whole', budget }),
   );
-  return read.flat().filter((piece) => piece.kind === 'word' || piece.kind === 'number');
+  const said: Said[] = [];
+  for (const piece of read.flat()) {
+    if (piece.kind !== 'word' && piece.kind !== 'number') continue;
+    const { utterance, start, end } = piece;
+    const isO = /^o$/i.test(texts[utterance]?.text.slice(start, end) ?? '') && said.at(-1)?.kind === 'word';
+    // It is a zero only behind a number.
+    const letter = {
+      kind: 'word',
+      utterance,
+      start,
+      end,
+      key: 'o',
+      text: 'o',
+      isSpaced: true,
+      isFiller: false,
+    } as const;
+    said.push(isO ? letter : piece);
+  }
+  return said;
 };
 
 /** The values among the fields of a raw record. @param isNamed whether a rule names a key of metadata */
@@ -54,7 +72,7 @@ const listForms = (value: string, countries: Countries): readonly string[] => {
   const number = digits.length < leastDigits ? '' : (normalizeNumber(value, countries) ?? '');
   const words = readSaid([{ text: value.replace(/@.*$/, '') }]).map(textOf);
   const isCode = digits !== '' && words.length < 3;
-  const parts = isCode ? [] : words.flatMap((word, at) => [[word], words.slice(at, at + 2)]);
+  const parts = isCode ? [] : words.flatMap((word, at) => [[word], words.slice(at, at + 2), words.slice(at, at + 3)]);
   const ways = [words, ...parts].filter((way) => way.some((word) => word.length > 1 && !titles.has(word)));
   const forms = words.length > longest.words ? [] : ways.map((way) => way.join(''));
   const isLong = (form: string): boolean => form.length >= (/\d/.test(form) ? leastDigits : 2);
@@ -76,7 +94,10 @@ export const openKnown = (
   );
   const others = new Set(joinKnown(carried));
   const isOther = (form: string): boolean => others.size > 0 && hashesOf(form).some((hash) => others.has(hash));
+  const begun = new Set([...own.keys()].flatMap((form) => Array.from(form, (_, at) => form.slice(0, at + 1))));
   return {
+    /** Whether a form may begin so. */
+    mayGoOn: (text: string) => begun.has(text) || (others.size > 0 && text.length <= longest.characters),
     labelOf: (form: string) => own.get(form) ?? (isOther(form) ? '[known]' : undefined),
     hashes: joinKnown(
       [...others],
@@ -86,22 +107,23 @@ export const openKnown = (
 };
 
 /** Findings whose value is their replacement: at each place, the form of the most words. */
-export const findKnown = (spoken: readonly Spoken[], { labelOf }: Known): readonly Finding[] => {
+export const findKnown = (spoken: readonly Spoken[], { labelOf, mayGoOn }: Known): readonly Finding[] => {
   const plain = spoken.map(({ text }) => readPlain(text));
   const words = readSaid(plain);
   const findings: Finding[] = [];
   for (let from = 0; from < words.length; from += 1) {
     const own: Said[] = [];
-    let [text, label, count] = ['', '', 0];
+    let [label, count, texts] = ['', 0, ['']];
     for (const word of words.slice(from, from + longest.characters)) {
       const last = own.at(-1);
       // A number goes on behind "yes" and "then", also in the next utterance.
       if (last?.kind === 'number' && isFiller(word)) continue;
-      text += textOf(word);
-      if (text.length > longest.characters || (last && word.kind === 'word' && word.utterance !== last.utterance))
-        break;
+      if (last && word.kind === 'word' && word.utterance !== last.utterance) break;
+      const readings = word.kind === 'number' ? [word.text, ...word.others] : [word.key];
+      texts = texts.flatMap((text) => readings.map((reading) => text + reading)).filter(mayGoOn);
+      if (texts.length === 0 || texts.length > longest.readings) break;
       own.push(word);
-      const found = labelOf(text);
+      const found = texts.map(labelOf).find((one) => one !== undefined);
       if (found !== undefined) [label, count] = [found, own.length];
     }
     const meant = own.slice(0, count);
@@ -125,20 +147,20 @@ const isMeant = (
   labelOf: Known['labelOf'],
 ) => {
   const { utterance, start } = own[0] as Said;
-  const keys = words.slice(Math.max(0, from - longest.introduction), from).map((word) => ({ key: textOf(word) }));
-  const near = (at: number) => (words[at]?.utterance === utterance ? words[at] : undefined);
-  const [before, behind] = [near(from - 1), near(from + own.length)];
+  const [before, behind] = [words[from - 1], words[from + own.length]];
   const names = own.map(textOf).filter((word) => !titles.has(word));
-  const isWithin = before && !isCapital(before) && !/[.!?…]/.test(text.slice(before.end, start));
-  if (
-    names.length > 1 ||
-    own.some(({ kind }) => kind === 'number') ||
-    keys.some((_, at) => introduces(keys, at)?.length === keys.length - at) ||
-    [before, behind].some((word) => word && labelOf(textOf(word)) !== undefined) ||
-    (isWithin && isCapital(own[0] as Said))
-  )
-    return true;
+  if (names.length > 1 || own.some(({ kind }) => kind === 'number')) return true;
+  const keys = words.slice(Math.max(0, from - longest.introduction), from).map((word) => ({ key: textOf(word) }));
+  if (keys.some((_, at) => introduces(keys, at)?.length === keys.length - at)) return true;
+  const isNear = (word: Said) =>
+    word.utterance === utterance && textOf(word).length > (titles.has(textOf(word)) ? 3 : 1);
+  const beside = [words.slice(0, from).findLast(isNear), words.slice(from + own.length).find(isNear)];
+  const isSpelled = behind?.utterance === utterance && textOf(behind) === names[0]?.charAt(0);
+  if (isSpelled || beside.some((word) => word && labelOf(textOf(word)) !== undefined)) return true;
+  const isFirst = before?.utterance !== utterance;
+  const isWithin = !isFirst && !isCapital(before) && !/[.!?…]/.test(text.slice(before.end, start));
+  if (isWithin && isCapital(own[0] as Said)) return true;
   const isOrdinary = names.some((name) => name.length < 3 || ordinary.has(name));
-  if (!isOrdinary) return before === undefined || !articles.has(textOf(before));
+  if (!isOrdinary || /^['’]s\b/.test(text.slice(own.at(-1)?.end))) return isFirst || !articles.has(textOf(before));
   return words.every((word) => word.utterance !== utterance || own.includes(word) !== isFiller(word));
 };

@@ -66,7 +66,7 @@ export const english: Language = {
       ip address, size, sizes, zip, zip code, postcode, serial number, model, part number, countdown, count, budget, price, quote, vat`,
   },
   titles: 'mr mrs ms miss dr sir madam customer service support reception desk sales ltd inc llc the of and',
-  beforeNames: `mr, mrs, ms, miss, dr, doctor, name is, name s, name, surname, i am, i m, this is, hi, hello, hey, dear, thanks, thank you, bye, goodbye,
+  beforeNames: `mr, mrs, mister, missus, ms, miss, dr, doctor, name is, name s, name, surname, surname is, i am, i m, this is, hi, hello, hey, dear, thanks, thank you, bye, goodbye,
     speaking to, speak to, speaking with, speak with, called, morning, afternoon, evening`,
   articles: 'the a an these those my your his her its our their some any every each another',
   ordinaryNames: `will mark grace rose hope joy faith may june april august grant rich bill rob pat sue frank art drew chase miles wade pierce chuck guy max jan mac
