@@ -81,7 +81,7 @@ interface Score {
 
 const newScore = (): Score => ({ values: 0, whole: 0, named: 0, touched: 0, findings: 0, right: 0 });
 
-export const coverage = ({ said, spans }: Sentence, findings: readonly Finding[]) => {
+const coverage = ({ said, spans }: Sentence, findings: readonly Finding[]) => {
   const places = findings.flatMap((finding) => finding.spans);
   let [total, covered] = [0, 0];
   for (const [utterance, start, end] of spans) {

@@ -39,7 +39,7 @@ const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] 
     if (piece.kind !== 'word' && piece.kind !== 'number') continue;
     const { utterance, start, end } = piece;
     const isO = /^o$/i.test(texts[utterance]?.text.slice(start, end) ?? '') && said.at(-1)?.kind === 'word';
-    // It is a zero only behind a number.
+    // A letter is a zero only behind a number.
     const letter = {
       kind: 'word',
       utterance,
