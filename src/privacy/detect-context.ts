@@ -22,10 +22,9 @@ const announcements = compilePhrases(
 
 /** In the order of their ends. The names that stand for values say nothing. */
 export const findMentions = (tokens: readonly Token[]): readonly Mention[] => {
-  const words = tokens.filter(({ kind }, at) => kind !== 'mark' && tokens[at - 1]?.text !== '[');
-  const mentions = words.flatMap(({ start }, at): Mention[] => {
-    const found = announcements(words, at);
-    return found === undefined ? [] : [{ kind: found.meaning, start, end: words[at + found.length - 1]?.end ?? start }];
+  const mentions = tokens.flatMap(({ start }, at): Mention[] => {
+    const found = tokens[at - 1]?.text === '[' ? undefined : announcements(tokens, at);
+    return found === undefined ? [] : [{ kind: found.meaning, start, end: tokens[found.end - 1]?.end ?? start }];
   });
   return mentions.sort((a, b) => a.end - b.end || b.start - a.start);
 };
@@ -66,7 +65,7 @@ type Value = { readonly value: string; readonly spans: readonly Span[] };
 const codeFinder =
   (least: number, most: number) =>
   ([pieces = []]: readonly (readonly Piece[])[]): Value[] =>
-    findRuns(pieces, 0)
+    findRuns(pieces)
       .map((atoms) => ({ value: textOf(atoms), spans: spansOf(atoms) }))
       .filter(({ value }) => /^\d+$/.test(value) && value.length >= least && value.length <= most);
 
@@ -101,7 +100,7 @@ export const claimAnnounced = (
       if (windows.some(({ heard, from }) => isAnswered(heard, from, reach))) continue;
       const value = windows.flatMap(({ heard, from }) => firstWithin(heard, from, reach, claims) ?? [])[0];
       if (value === undefined) continue;
-      claims.add({ detector, ...value });
+      claims.add(detector, value.value, value.spans);
       note(value.spans);
     }
   }

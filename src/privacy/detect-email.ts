@@ -3,7 +3,7 @@ import type { Finding } from './finding.ts';
 import { compilePhrases, languages, phrasesOf, wordsOf } from './languages.ts';
 import type { Piece } from './read-pieces.ts';
 import { setOf } from './read-text.ts';
-import { type Claims, spansOf } from './runs.ts';
+import type { Claims } from './runs.ts';
 import { keyOf, listSaid, type Part, type Said, spellOut } from './spelling.ts';
 
 /** Most characters of an address before its sign, and after it. */
@@ -55,18 +55,18 @@ const readParts = (said: readonly Said[]): readonly AddressPart[] => {
   };
   for (let at = 0; at < said.length; ) {
     const found = phrases(words, at);
-    const [first, last] = [said[at] as Said, said[at + (found?.length ?? 1) - 1] as Said];
+    const [first, last] = [said[at] as Said, said[(found?.end ?? at + 1) - 1] as Said];
     if (found === undefined || first.utterance !== last.utterance) {
       plain.push(first);
       at += 1;
       continue;
     }
     flush();
-    const { meaning, length } = found;
+    const { meaning, end } = found;
     const place = { utterance: first.utterance, start: first.start, end: last.end, piece: first };
     if ('host' in meaning) parts.push({ kind: 'word', text: meaning.host, ...place });
     else parts.push({ kind: 'mark', text: meaning.sign, sign: meaning.sign, ...place });
-    at += length;
+    at = end;
   }
   flush();
   return parts;
@@ -84,9 +84,8 @@ export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): voi
     if (host === undefined || local.length === 0) continue;
     if (part.sign === 'at' && !isAddress(parts, at, local, host)) continue;
     const all = [...local, part, ...host];
-    if (!claims.isFree(all)) continue;
     const value = `${local.map(({ text }) => text).join('')}@${host.map(({ text }) => text).join('')}`;
-    claims.add({ detector: 'email', value, spans: spansOf(all) });
+    claims.add('email', value, all);
   }
 };
 /** First words of the sign. */

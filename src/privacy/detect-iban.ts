@@ -3,7 +3,7 @@ import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { Finding } from './finding.ts';
 import type { Announced } from './languages/language.ts';
 import type { Piece } from './read-pieces.ts';
-import { type Claims, interruptionWords, isFiller, spansOf } from './runs.ts';
+import { type Claims, interruptionWords } from './runs.ts';
 import { alphabet, keyOf, listSaid, type Part, type Said, spellOut } from './spelling.ts';
 
 /** Characters of an IBAN, by country. */
@@ -56,8 +56,7 @@ export const claimIbans = (
     const ways = length === undefined ? [] : [false, true].map((isLoose) => collect(parts, at, length, isLoose));
     const own =
       ways.find((way) => isValidIBAN(textOf(way))) ?? ways.find((way) => isNamed && textOf(way).length === length);
-    if (own !== undefined && claims.isFree(own))
-      claims.add({ detector: 'iban', value: textOf(own), spans: spansOf(own) });
+    if (own !== undefined && claims.isFree(own)) claims.add('iban', textOf(own), own);
     else if (isNamed) {
       const from = !isCountry && parts[at - 1]?.kind === 'letters' ? at - 1 : at;
       claimNamed(collect(parts, from, mostNamed, isCountry), claims);
@@ -85,11 +84,7 @@ const mayBelong = (said: readonly Said[], at: number, nameAt: Parameters<typeof 
 const claimNamed = (own: readonly Part[], claims: Claims): void => {
   const text = textOf(own);
   if (text.length < fewestNamed || !claims.isFree(own)) return;
-  claims.add({
-    detector: 'iban',
-    value: text.length === 23 && /^\d{10}/.test(text) ? ofFrance(text) : text,
-    spans: spansOf(own),
-  });
+  claims.add('iban', text.length === 23 && /^\d{10}/.test(text) ? ofFrance(text) : text, own);
 };
 
 /** The IBAN of a French account (bank, branch, number, key). */
@@ -120,7 +115,7 @@ const collect = (parts: readonly Part[], from: number, length: number, isLoose: 
     if (part.kind === 'letters' || part.kind === 'number' || at === from || isGroup) {
       own.push(part);
       count += part.text.length;
-    } else if (!isFiller(part.piece)) {
+    } else if (part.piece.kind === 'number' || !part.piece.isFiller) {
       words -= 1;
       if (words < 0 || part.kind === 'mark') break;
     }

@@ -10,10 +10,9 @@ import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { chooseUtterances, lookAt } from './first-look.ts';
 import type { Announced } from './languages/language.ts';
-import type { Reading } from './number-words.ts';
 import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens, type Token } from './read-text.ts';
-import { Claims, findRuns, interruptionWords, spansOf } from './runs.ts';
+import { Claims, findRuns } from './runs.ts';
 
 interface DetectOptions extends Pick<NumberOptions, 'isOn' | 'countries'> {
   /** Patterns of the configuration, by name. */
@@ -48,7 +47,6 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
       {
         ...options,
         budget,
-        read: new Set(),
         tokensOf,
         mentionsIn,
         announcing,
@@ -64,7 +62,7 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
   }));
 };
 
-interface ReadOptions extends DetectOptions, Pick<NumberOptions, 'budget' | 'read'> {
+interface ReadOptions extends DetectOptions, Pick<NumberOptions, 'budget'> {
   tokensOf(utterance: number): readonly Token[];
   mentionsIn(utterance: number): readonly Mention[];
   /** Utterances that announce a value which only words show. */
@@ -76,36 +74,27 @@ interface ReadOptions extends DetectOptions, Pick<NumberOptions, 'budget' | 'rea
 type Pieces = readonly (readonly Piece[])[];
 
 const readConversation = (spoken: readonly Spoken[], options: ReadOptions, claims: Claims): void => {
-  const { budget, chosen, isOn } = options;
+  const { budget, isOn } = options;
+  const isChosen = new Set(options.chosen);
   if (isOn('email'))
     for (const [index, { text }] of spoken.entries())
-      for (const finding of findWrittenEmails(text, index)) claims.add(finding);
-  const tokens: (readonly Token[] | undefined)[] = spoken.map(() => undefined);
-  for (const index of chosen) {
-    const ibans = isOn('iban') ? findWrittenIbans(spoken[index]?.text ?? '', index) : [];
-    for (const finding of ibans) if (claims.isFree(finding.spans)) claims.add(finding);
-    tokens[index] = options.tokensOf(index);
-  }
-  const readings = spoken.map(({ text }) => orderReadings(text));
-  const read = (turn: 0 | 1): Pieces =>
-    tokens.map((own, utterance) => {
-      if (own === undefined) return spoken[utterance]?.text === '' ? [] : passedOver;
-      return readPieces(own, { utterance, reading: readings[utterance]?.[turn] ?? 'whole', budget });
-    });
-  const first = read(0);
-  detectIn(spoken, first, options, claims);
-  const second = read(1);
-  const isOther = second.map((own, index) => !saysNothingElse(own, first[index] ?? []));
-  if (isOther.includes(true)) detectIn(spoken, second, options, claims, isOther);
-  if (budget.over.size > 0) claimHalves(joinTurns(spoken, second), budget.over, claims);
+      for (const { value, spans } of findWrittenEmails(text, index)) claims.add('email', value, spans);
+  const pieces: Pieces = spoken.map(({ text }, utterance) => {
+    if (!isChosen.has(utterance)) return text === '' ? [] : passedOver;
+    for (const finding of isOn('iban') ? findWrittenIbans(text, utterance) : [])
+      claims.add('iban', finding.value, finding.spans);
+    return readPieces(options.tokensOf(utterance), utterance, hyphened.test(text));
+  });
+  const streams = joinTurns(spoken, pieces);
+  detectIn(spoken, pieces, streams, options, claims);
+  if (budget.over.size > 0) claimHalves(streams, budget.over, claims);
 };
 
 /** An utterance beside one that is replaced as a whole may hold half of a value. */
 const claimHalves = (streams: readonly Piece[][], over: ReadonlySet<number>, claims: Claims): void => {
-  for (const run of streams.flatMap((stream) => findRuns(stream, interruptionWords))) {
-    if (!run.some(({ utterance }) => over.has(utterance))) continue;
-    const spans = spansOf(run.filter((atom) => !over.has(atom.utterance) && claims.isFree([atom])));
-    if (spans.length > 0) claims.add({ detector: 'unread', value: '', spans });
+  for (const run of streams.flatMap(findRuns)) {
+    const halves = run.filter((atom) => !over.has(atom.utterance) && claims.isFree([atom]));
+    if (halves.length > 0 && run.some(({ utterance }) => over.has(utterance))) claims.add('unread', '', halves);
   }
 };
 
@@ -120,43 +109,37 @@ const coverWhole = (spoken: readonly Spoken[], findings: readonly Finding[], ove
   }),
 ];
 
+/** In a text with hyphens, words without one are separate numbers. */
 const hyphened =
   /\b(?:vingt|trente|quarante|cinquante|soixante|dix|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)-\p{L}/iu;
 
-/** In a text with hyphens, words without one are separate numbers. */
-const orderReadings = (text: string): readonly [Reading, Reading] =>
-  text.includes('-') && hyphened.test(text) ? ['split', 'whole'] : ['whole', 'eager'];
-
 /** Placeholder for a skipped utterance; it splits runs of digits and is part of no finding. */
 const passedOver: readonly Piece[] = [
-  { kind: 'mark', key: '', utterance: -1, start: 0, end: 0, isSpaced: false, isFiller: false },
+  {
+    kind: 'mark',
+    key: '',
+    text: '',
+    utterance: -1,
+    start: 0,
+    end: 0,
+    isSpaced: false,
+    isFiller: false,
+    isCorrection: false,
+  },
 ];
 
-/** True if the second reading of an utterance has only values of the first reading, which are already claimed. */
-const saysNothingElse = (second: readonly Piece[], first: readonly Piece[]): boolean =>
-  second.length === first.length &&
-  second.every((piece, index) => {
-    const same = first[index];
-    if (piece.kind !== 'number') return piece.kind === same?.kind;
-    return same?.kind === 'number' && piece.text === same.text && piece.end === same.end && piece.others.length === 0;
-  });
-
-/** @param isOther whether an utterance says anything that was not read yet; all do by default. */
 const detectIn = (
   spoken: readonly Spoken[],
   pieces: Pieces,
+  streams: readonly Piece[][],
   options: ReadOptions,
   claims: Claims,
-  isOther?: readonly boolean[],
 ): void => {
   const { isOn, mentionsIn, announcing } = options;
-  const streams = joinTurns(spoken, pieces).filter(
-    (stream) => isOther === undefined || stream.some((piece) => piece.kind !== 'turn' && isOther[piece.utterance]),
-  );
   /** By the same utterance, the next or one of three before. */
-  const namesNir = (utterance: number): boolean =>
+  const isNamed = (own: Announced, utterance: number): boolean =>
     [0, 1, -1, -2, -3].some(
-      (by) => spoken[utterance + by] && mentionsIn(utterance + by).some(({ kind }) => kind === 'nir'),
+      (by) => spoken[utterance + by] && mentionsIn(utterance + by).some(({ kind }) => kind === own),
     );
   const nameAt = (utterance: number, start: number): Announced | undefined => {
     const own = mentionsIn(utterance);
@@ -180,15 +163,15 @@ const detectIn = (
   }
   claim('account');
   for (const kind of ['cvv', 'last4', 'expiry'] as const) claim(kind, atOnce);
-  for (const stream of streams) detectNumbers(stream, { ...options, namesNir, nameAt }, claims);
+  detectNumbers(streams.flatMap(findRuns), { ...options, isNamed, nameAt }, claims);
   for (const kind of ['last4', 'cvv', 'birth', 'expiry'] as const) claim(kind);
 };
 
 const claimPattern = (spoken: readonly Spoken[], name: string, pattern: RegExp, claims: Claims): void => {
   for (const [utterance, { text }] of spoken.entries()) {
     for (const match of text.matchAll(pattern)) {
-      const spans = [{ utterance, start: match.index, end: match.index + match[0].length }];
-      if (match[0] !== '' && claims.isFree(spans)) claims.add({ detector: name, value: match[0], spans });
+      if (match[0] !== '')
+        claims.add(name, match[0], [{ utterance, start: match.index, end: match.index + match[0].length }]);
     }
   }
 };

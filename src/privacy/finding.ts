@@ -4,9 +4,9 @@
 export const detectorVersions = {
   iban: 2,
   account: 1,
-  card: 2,
-  nir: 2,
-  phone: 2,
+  card: 3,
+  nir: 3,
+  phone: 3,
   email: 2,
   cvv: 2,
   birth: 2,

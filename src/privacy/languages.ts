@@ -15,6 +15,7 @@ interface Word {
   /** Lower case without accents. */
   readonly key: string;
   readonly text?: string;
+  readonly kind?: string;
 }
 
 const anyEnding = '*';
@@ -25,35 +26,50 @@ const stemLetters = 2;
 export const splitPhrases = (phrases: string): readonly (readonly string[])[] =>
   phrases.split(',').flatMap((phrase) => (phrase.trim() === '' ? [] : [phrase.trim().split(/\s+/)]));
 
+const isFitting = (own: string, { key, text }: Word): boolean =>
+  own === key ||
+  own === '_' ||
+  (own.endsWith(anyEnding) && key.startsWith(own.slice(0, -1))) ||
+  own === text?.toLowerCase();
+
+/** Index behind a phrase that begins at a word. */
+const endOf = (phrase: readonly string[], words: readonly Word[], at: number): number | undefined => {
+  let to = at;
+  for (const own of phrase) {
+    while (to > at && words[to]?.kind === 'mark') to += 1;
+    const word = words[to];
+    if (word === undefined || !isFitting(own, word)) return undefined;
+    to += 1;
+  }
+  return to;
+};
+
 /**
  * @param lists phrases, and what each of them means.
- * @returns the meaning and the length of the longest phrase that begins at a word.
+ * @returns the meaning and the end of the longest phrase that begins at a word.
  */
 export const compilePhrases = <T>(lists: readonly (readonly [phrases: string, meaning: T])[]) => {
-  interface Phrase {
-    readonly words: readonly string[];
-    readonly length: number;
-    readonly meaning: T;
-  }
-  const [byWord, byStem] = [new Map<string, Phrase[]>(), new Map<string, Phrase[]>()];
+  const known = new Map<string, (readonly [words: readonly string[], meaning: T])[]>();
   for (const [phrases, meaning] of lists) {
     for (const words of splitPhrases(phrases)) {
       const [first = ''] = words;
-      const [known, key] = first.endsWith(anyEnding) ? [byStem, first.slice(0, stemLetters)] : [byWord, toKey(first)];
-      known.set(key, [...(known.get(key) ?? []), { words, length: words.length, meaning }]);
-      known.get(key)?.sort((one, other) => other.length - one.length);
+      const key = first.endsWith(anyEnding) ? first.slice(0, stemLetters) + anyEnding : toKey(first);
+      const own = [...(known.get(key) ?? []), [words, meaning] as const];
+      known.set(
+        key,
+        own.sort(([one], [other]) => other.length - one.length),
+      );
     }
   }
-  const fits = (own: string, word: Word | undefined): boolean =>
-    word !== undefined &&
-    (own === word.key ||
-      own === '_' ||
-      (own.endsWith(anyEnding) && word.key.startsWith(own.slice(0, -1))) ||
-      own === word.text?.toLowerCase());
-  return (words: readonly Word[], at: number): Phrase | undefined => {
+  return (words: readonly Word[], at: number): { readonly meaning: T; readonly end: number } | undefined => {
     const key = words[at]?.key ?? '';
-    const isFitting = (phrase: Phrase) => phrase.words.every((own, index) => fits(own, words[at + index]));
-    return byWord.get(key)?.find(isFitting) ?? byStem.get(key.slice(0, stemLetters))?.find(isFitting);
+    for (const list of [known.get(key), known.get(key.slice(0, stemLetters) + anyEnding)]) {
+      for (const [phrase, meaning] of list ?? []) {
+        const end = endOf(phrase, words, at);
+        if (end !== undefined) return { meaning, end };
+      }
+    }
+    return undefined;
   };
 };
 

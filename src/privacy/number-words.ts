@@ -2,31 +2,61 @@
 import { languages, phrasesOf, wordsOf } from './languages.ts';
 import type { Token } from './read-text.ts';
 
-/**
- * `whole`: "soixante dix huit" is 78. `split`: words without a hyphen between them are separate numbers. `eager`: as
- * whole, and "trente quatre vingt" is 34 20 rather than 30 80.
- */
-export type Reading = 'whole' | 'split' | 'eager';
+/** Numbers below a hundred, word by word. */
+interface Step {
+  value?: number;
+  readonly next: Map<string, Step>;
+}
 
-const table = (lists: readonly (readonly [first: number, words: string])[], step: number): [string, number][] =>
-  lists.flatMap(([first, words]) =>
-    words.split(' ').map((word, index): [string, number] => [word, first + index * step]),
-  );
+const listWords = (
+  lists: readonly (readonly [first: number, words: string])[],
+  step: number,
+): readonly (readonly [words: string, value: number])[] =>
+  lists.flatMap(([first, words]) => words.split(' ').map((word, index) => [word, first + index * step] as const));
 
-const units = new Map(languages.flatMap((language) => table(language.units, 1)));
-const tens = new Map(languages.flatMap((language) => table(language.tens, 10)));
+const belowHundred: Step = { next: new Map() };
+const digitsOfWord = new Map<string, number>();
+const learn = (words: string, value: number): void => {
+  let step = belowHundred;
+  for (const word of words.split(/[ -]/)) {
+    const then: Step = step.next.get(word) ?? { next: new Map() };
+    step.next.set(word, then);
+    step = then;
+  }
+  step.value = value;
+};
+for (const language of languages) {
+  const [units, tens] = [listWords(language.units, 1), listWords(language.tens, 10)];
+  for (const [words, value] of [...units, ...tens]) {
+    learn(words, value);
+    for (const word of words.split('-')) if (!digitsOfWord.has(word)) digitsOfWord.set(word, value < 10 ? 1 : 2);
+  }
+  for (const [ten, value] of tens) {
+    const most = language.longTens.split(' ').includes(ten) ? 19 : 9;
+    for (const [unit, more] of units.filter(([, own]) => own > 0 && own <= most)) {
+      learn(`${ten} ${unit}`, value + more);
+      if (language.joint[1].split(' ').includes(unit)) learn(`${ten} ${language.joint[0]} ${unit}`, value + more);
+    }
+  }
+}
+
 const hundreds = wordsOf(({ hundreds: words }) => words);
+/** A hundred by itself is a number. */
+const lone = wordsOf(({ loneHundred }) => loneHundred);
 const thousands = wordsOf(({ thousands: words }) => words);
 const repeats = new Map(
   languages.flatMap(({ repeats: words }) => words.map((word, index) => [word, index + 2] as const)),
 );
 const zeros = wordsOf(({ zeros: words }) => words);
 const times = wordsOf(({ times: words }) => words);
+const joints = wordsOf(({ joint }) => joint[0]);
+const ands = wordsOf(({ and }) => and);
+/** Behind a letter that is no zero. */
+const behindLetter = phrasesOf((language) => `${language.spelledLike},${language.corrections}`);
 
 /** Most digits that a word, with or without accents, adds to a number. */
 export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
-  ...[...units].map(([word, value]) => [word, value < 10 ? 1 : 2] as const),
-  ...[...tens.keys(), 'vingts'].map((word) => [word, 2] as const),
+  ...digitsOfWord,
   ...[...hundreds].map((word) => [word, 3] as const),
   ...[...thousands].map((word) => [word, 4] as const),
   ...[...repeats].map(([word, count]) => [word, 2 * count - 2] as const),
@@ -34,152 +64,157 @@ export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
 ]);
 
 type Part = { readonly value: number; readonly next: number };
+/** `isBound` = by hyphens, or one word. */
+type Way = Part & { readonly isBound: boolean };
 
-const isSpoken = (token: Token | undefined): boolean =>
-  token !== undefined &&
-  (token.kind === 'digits' || [units, tens, repeats, zeros].some((words) => words.has(token.key)));
+/** Index of the next word, behind a hyphen that joins it. */
+const stepOver = (tokens: readonly Token[], at: number): number =>
+  tokens[at]?.text === '-' && !tokens[at]?.isSpaced && tokens[at + 1]?.isSpaced === false ? at + 1 : at;
 
-/** The number that begins at a word or at digits; undefined when none does. */
-export const readNumber = (tokens: readonly Token[], at: number, reading: Reading, isAfterNumber: boolean) => {
-  const first = readOnce(tokens, at, reading, isAfterNumber);
+/** Every number below a hundred that begins at a word, the longest first. */
+const listWays = (tokens: readonly Token[], at: number): readonly Way[] => {
+  const ways: Way[] = [];
+  let isBound = true;
+  let [step, to] = [belowHundred.next.get(tokens[at]?.key ?? ''), at];
+  while (step !== undefined) {
+    if (step.value !== undefined) ways.unshift({ value: step.value, next: to + 1, isBound });
+    const next = stepOver(tokens, to + 1);
+    step = step.next.get(tokens[next]?.key ?? '');
+    if (next === to + 1 && ![to, next].some((own) => joints.has(tokens[own]?.key ?? ''))) isBound = false;
+    to = next;
+  }
+  return ways;
+};
+
+/** "trente quatre vingt" is 30 80 before it is 34 20: a word belongs to the next one where both are a number. */
+const belongsToNext = (tokens: readonly Token[], { next }: Way): boolean =>
+  stepOver(tokens, next) > next || (listWays(tokens, next - 1)[0]?.next ?? next) > next;
+
+/** @param isSplit whether words without a hyphen between them are separate numbers. */
+const chooseWay = (tokens: readonly Token[], at: number, isSplit: boolean): Way | undefined => {
+  const ways = listWays(tokens, at);
+  const isFitting = (way: Way) => (isSplit ? way.isBound : !belongsToNext(tokens, way));
+  return ways.length < 2 ? ways[0] : (ways.find(isFitting) ?? ways.at(-1));
+};
+
+type Read = (tokens: readonly Token[], at: number, isSplit: boolean) => Part | undefined;
+
+/** A number with a scale word in it: "deux cent trois", "mille". */
+const readScaled =
+  (words: ReadonlySet<string>, factor: number, mostBefore: number, read: Read): Read =>
+  (tokens, at, isSplit) => {
+    const isAlone = words.has(tokens[at]?.key ?? '');
+    const first = isAlone ? { value: 1, next: at } : read(tokens, at, isSplit);
+    if (first === undefined || first.value === 0 || first.value > mostBefore) return first;
+    const scale = isAlone ? at : stepOver(tokens, first.next);
+    if (!words.has(tokens[scale]?.key ?? '')) return first;
+    const then = stepOver(tokens, scale + 1);
+    const rest = read(tokens, ands.has(tokens[then]?.key ?? '') ? then + 1 : then, isSplit);
+    const value = first.value * factor;
+    // "deux cent trois cent" is 200 300.
+    const isNext = rest !== undefined && rest.value < 10 && words.has(tokens[stepOver(tokens, rest.next)]?.key ?? '');
+    return rest !== undefined && rest.value > 0 && !isNext
+      ? { value: value + rest.value, next: rest.next }
+      : { value, next: scale + 1 };
+  };
+const readBelowThousand = readScaled(hundreds, 100, 19, chooseWay);
+const readBelowMillion = readScaled(thousands, 1_000, 999, readBelowThousand);
+
+export interface Heard {
+  readonly digits: string;
+  readonly next: number;
+  /** Other ways to hear the same words, as numbers with blanks between them. */
+  readonly others: readonly string[];
+}
+const none: readonly string[] = [];
+
+/**
+ * The number that begins at a word or at digits; undefined when none does.
+ * @param isAfterNumber whether a letter may be a zero.
+ */
+export const readNumber = (
+  tokens: readonly Token[],
+  at: number,
+  isSplit: boolean,
+  isAfterNumber: boolean,
+): Heard | undefined => {
+  const first = readOnce(tokens, at, isSplit, isAfterNumber);
   if (first === undefined || !/^[23]$/.test(first.digits) || !times.has(tokens[first.next]?.key ?? '')) return first;
   const from = first.next + (articles.has(tokens[first.next + 1]?.key ?? '') ? 2 : 1);
-  const repeated = readOnce(tokens, from, reading, true);
-  return repeated === undefined ? first : { digits: repeated.digits.repeat(Number(first.digits)), next: repeated.next };
+  const again = readOnce(tokens, from, isSplit, true);
+  const unit = again?.digits === '0' ? readOnce(tokens, again.next, isSplit, true) : undefined;
+  // "deux fois zéro cinq" is 05 05.
+  if (unit?.digits.length === 1)
+    return { digits: `0${unit.digits}`.repeat(Number(first.digits)), next: unit.next, others: none };
+  return again && { digits: again.digits.repeat(Number(first.digits)), next: again.next, others: none };
 };
-const articles = new Set(['le', 'un', 'the']);
+const articles = wordsOf(({ articles: words }) => words);
 
-const readOnce = (tokens: readonly Token[], at: number, reading: Reading, isAfterNumber: boolean) => {
+const readOnce = (tokens: readonly Token[], at: number, isSplit: boolean, isAfterNumber: boolean) => {
   const token = tokens[at];
-  if (token?.kind === 'digits') return { digits: token.text, next: at + 1 };
-  if (token?.kind !== 'word' || !mostDigitsOf.has(token.key)) return undefined;
-  if (zeros.has(token.key)) return isZero(tokens, at, isAfterNumber) ? { digits: '0', next: at + 1 } : undefined;
-  const count = repeats.get(token.key);
+  if (token?.kind === 'digits') return { digits: token.text, next: at + 1, others: none };
+  const key = token?.key ?? '';
+  if (!mostDigitsOf.has(key)) return undefined;
+  if (zeros.has(key))
+    return isZero(tokens, at, isAfterNumber) ? { digits: '0', next: at + 1, others: none } : undefined;
+  const count = repeats.get(key);
   if (count !== undefined) return readRepeated(tokens, at + 1, count);
-  const part = readBelowMillion(tokens, at, reading);
-  return part === undefined ? undefined : { digits: String(part.value), next: part.next };
+  const whole = readBelowMillion(tokens, at, isSplit);
+  if (whole === undefined) return undefined;
+  const [way] = listWays(tokens, at);
+  const isScaled = whole.next > (way?.next ?? at);
+  if (isScaled) return { digits: String(whole.value), next: whole.next, others: hearHundred(tokens, at, whole.next) };
+  return hearWays(tokens, at, isSplit);
+};
+
+/** Numbers below a hundred whose words may be parted otherwise: all of them, first as they are most likely meant. */
+const hearWays = (tokens: readonly Token[], at: number, isSplit: boolean): Heard | undefined => {
+  let [digits, next, end] = ['', at, at + 1];
+  // A word at the end of one may begin the next.
+  while (next < end && next - at < mostWords) {
+    const from = stepOver(tokens, next);
+    const way = chooseWay(tokens, from, isSplit);
+    if (way === undefined) break;
+    end = Math.max(end, listWays(tokens, from)[0]?.next ?? end);
+    digits += way.value;
+    next = way.next;
+  }
+  if (next === at) return undefined;
+  const others = next - at > 1 ? [...new Set(hearOthers(tokens, at, next))].filter((own) => own !== digits) : none;
+  return { digits, next, others };
+};
+const mostWords = 6;
+
+const hearOthers = (tokens: readonly Token[], at: number, end: number): readonly string[] =>
+  at >= end
+    ? ['']
+    : listWays(tokens, stepOver(tokens, at))
+        .filter(({ next }) => next === end || (next < end && stepOver(tokens, next) === next))
+        .flatMap(({ value, next }) =>
+          hearOthers(tokens, next, end).map((rest) => (rest === '' ? String(value) : `${value} ${rest}`)),
+        );
+
+/** "treize cent vingt" may be 13 120 in groups: a number behind a hundred is never read apart. */
+const hearHundred = (tokens: readonly Token[], at: number, end: number): readonly string[] => {
+  const before = listWays(tokens, at)[0];
+  const from = before === undefined ? end : stepOver(tokens, before.next);
+  const rest = lone.has(tokens[from]?.key ?? '') ? readBelowThousand(tokens, from, false) : undefined;
+  return before !== undefined && rest?.next === end ? [`${before.value} ${rest.value}`] : none;
 };
 
 /** "oh, seven" begins with a zero; "N O 93" and "O comme Oscar" have a letter. */
-const isZero = (tokens: readonly Token[], at: number, isAfterNumber: boolean): boolean =>
-  (isAfterNumber || isSpoken(tokens[tokens[at + 1]?.text === ',' ? at + 2 : at + 1])) &&
-  tokens[at - 1]?.key !== 'n' &&
-  spelledLike(tokens, at + 1) === undefined;
-const spelledLike = phrasesOf((language) => language.spelledLike);
-
-/**
- * Every other way to hear the words from `at` to `next`: "soixante dix sept" as 60 17, 70 7 and 60 10 7.
- * @param spend takes a step; false where there is none left.
- */
-export const readOtherwise = (
-  tokens: readonly Token[],
-  { at, next, reading }: { readonly at: number; readonly next: number; readonly reading: Reading },
-  spend: () => boolean,
-): string[] => {
-  const own = tokens.slice(at, next);
-  if (own.length === 1 || own.some(({ key }) => thousands.has(key))) return [];
-  const hundred = own.findIndex(({ key }) => hundreds.has(key));
-  if (hundred !== -1) return readBeforeHundred(own, hundred);
-  if (reading !== 'whole') return [];
-  const heardFrom = new Map<number, readonly string[]>([[own.length, ['']]]);
-  for (let from = own.length - 1; from >= 0; from -= 1) {
-    const heard = new Set<string>();
-    for (let to = from + 1; to <= own.length; to += 1) {
-      if (!spend()) return [];
-      const number = from === 0 && to === own.length ? undefined : readOnce(own.slice(0, to), from, 'eager', false);
-      if (number?.next !== to) continue;
-      for (const rest of heardFrom.get(to) ?? []) if (spend()) heard.add(number.digits + rest);
-    }
-    heardFrom.set(from, [...heard]);
-  }
-  return [...(heardFrom.get(0) ?? [])];
-};
-
-/** "treize cent vingt" may be 13 120 in groups: a number behind a hundred is never read apart. */
-const readBeforeHundred = (own: readonly Token[], hundred: number): string[] => {
-  const before = own[hundred]?.key === 'cent' ? readOnce(own.slice(0, hundred), 0, 'whole', false) : undefined;
-  const rest = readOnce(own, hundred, 'whole', false);
-  return before?.next === hundred && rest?.next === own.length ? [before.digits + rest.digits] : [];
+const isZero = (tokens: readonly Token[], at: number, isAfterNumber: boolean): boolean => {
+  const next = tokens[tokens[at + 1]?.text === ',' ? at + 2 : at + 1];
+  const isBeforeNumber = next?.kind === 'digits' || mostDigitsOf.has(next?.key ?? '');
+  return (isAfterNumber || isBeforeNumber) && tokens[at - 1]?.key !== 'n' && behindLetter(tokens, at + 1) === undefined;
 };
 
 /** "double zero", also where a recogniser has joined the zero to the next digit ("double 09"). */
-const readRepeated = (tokens: readonly Token[], at: number, count: number) => {
+const readRepeated = (tokens: readonly Token[], at: number, count: number): Heard | undefined => {
   const token = tokens[at];
-  if (token === undefined) return undefined;
-  const digits = token.kind === 'digits' ? token.text : zeros.has(token.key) ? '0' : String(units.get(token.key) ?? '');
-  if (digits.length === 1 || (digits.length === 2 && !digits.startsWith('0')))
-    return { digits: digits.repeat(count), next: at + 1 };
-  return digits.startsWith('0') ? { digits: '0'.repeat(count - 1) + digits, next: at + 1 } : undefined;
+  const value = belowHundred.next.get(token?.key ?? '')?.value;
+  const digits = token?.kind === 'digits' ? token.text : zeros.has(token?.key ?? '') ? '0' : String(value ?? '');
+  if (digits.length === 1 || /^[1-9]\d$/.test(digits))
+    return { digits: digits.repeat(count), next: at + 1, others: none };
+  return digits.startsWith('0') ? { digits: '0'.repeat(count - 1) + digits, next: at + 1, others: none } : undefined;
 };
-
-/** Where a further word of the same number would be, if one may follow: behind spaces, or only behind a hyphen. */
-const following = (tokens: readonly Token[], at: number, reading: Reading): number | undefined => {
-  if (tokens[at]?.text === '-') return tokens[at + 1]?.kind === 'word' && !tokens[at]?.isSpaced ? at + 1 : undefined;
-  return reading !== 'split' && tokens[at]?.kind === 'word' ? at : undefined;
-};
-
-type Read = (tokens: readonly Token[], at: number, reading: Reading) => Part | undefined;
-
-/** A number with a scale word in it: "deux cent trois", "mille". No hyphens are written around scale words. */
-const readScaled =
-  (scale: { words: ReadonlySet<string>; factor: number; mostBefore: number; read: Read }): Read =>
-  (tokens, at, reading) => {
-    const isAlone = scale.words.has(tokens[at]?.key ?? '');
-    const first = isAlone ? { value: 1, next: at } : scale.read(tokens, at, reading);
-    if (first === undefined || first.value === 0 || first.value > scale.mostBefore) return first;
-    const then = isAlone ? at : following(tokens, first.next, 'whole');
-    if (then === undefined || !scale.words.has(tokens[then]?.key ?? '')) return first;
-    const value = first.value * scale.factor;
-    const rest = following(tokens, then + 1, 'whole');
-    const last = rest === undefined ? undefined : scale.read(tokens, skipAnd(tokens, rest), reading);
-    return last === undefined || last.value === 0
-      ? { value, next: then + 1 }
-      : { value: value + last.value, next: last.next };
-  };
-
-/** "one hundred and five" */
-const skipAnd = (tokens: readonly Token[], at: number): number => (tokens[at]?.key === 'and' ? at + 1 : at);
-
-const readBelowHundred = (tokens: readonly Token[], at: number, reading: Reading): Part | undefined => {
-  const key = tokens[at]?.key ?? '';
-  const ten = tens.get(key);
-  if (ten !== undefined) return addUnit(tokens, { value: ten, next: at + 1 }, ten === 60 ? 19 : 9, reading);
-  const unit = units.get(key);
-  if (unit === undefined) return undefined;
-  const then = following(tokens, at + 1, reading);
-  const next = then === undefined ? undefined : tokens[then]?.key;
-  if (unit === 4 && key === 'quatre' && (next === 'vingt' || next === 'vingts')) {
-    const eighty = { value: 80, next: (then as number) + 1 };
-    return next === 'vingts' ? eighty : addUnit(tokens, eighty, 19, reading);
-  }
-  if (key === 'dix' && (next === 'sept' || next === 'huit' || next === 'neuf'))
-    return { value: 10 + (units.get(next) as number), next: (then as number) + 1 };
-  return { value: unit, next: at + 1 };
-};
-
-/** "quarante quatre-vingts" is 40 80, "soixante dix-sept" is 60 17: a hyphen or "vingt" binds words. */
-const belongsToNext = (tokens: readonly Token[], at: number, reading: Reading): boolean => {
-  if (tokens[at - 1]?.text === '-' && !tokens[at]?.isSpaced) return false;
-  if (reading !== 'eager' && tokens[at]?.key === 'quatre' && tokens[at + 1]?.key.startsWith('vingt')) return true;
-  return following(tokens, at + 1, 'split') !== undefined;
-};
-
-/** The unit behind a ten: up to nine, or up to nineteen where French counts on from sixty and eighty. */
-const addUnit = (tokens: readonly Token[], ten: Part, most: number, reading: Reading): Part => {
-  const then = following(tokens, ten.next, tokens[ten.next]?.key === 'et' ? 'whole' : reading);
-  if (then === undefined) return ten;
-  const isEt = tokens[then]?.key === 'et';
-  const from = isEt ? following(tokens, then + 1, 'whole') : then;
-  if (from === undefined) return ten;
-  const key = tokens[from]?.key ?? '';
-  if (isEt && !['un', 'une', 'onze'].includes(key)) return ten;
-  if (!isEt && belongsToNext(tokens, from, reading)) return ten;
-  const unit = units.get(key);
-  if (unit === undefined || unit === 0 || unit > most) return ten;
-  if (key !== 'dix') return { value: ten.value + unit, next: from + 1 };
-  const teen = readBelowHundred(tokens, from, reading) as Part;
-  return { value: ten.value + teen.value, next: teen.next };
-};
-
-const readBelowThousand = readScaled({ words: hundreds, factor: 100, mostBefore: 19, read: readBelowHundred });
-const readBelowMillion = readScaled({ words: thousands, factor: 1_000, mostBefore: 999, read: readBelowThousand });

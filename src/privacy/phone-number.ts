@@ -19,6 +19,11 @@ const mostNational = 14;
  * @param countries ISO codes; the first is the default.
  */
 export const readDialled = (digits: string, isInternational: boolean, countries: readonly CountryCode[]) => {
+  const number = read(digits, isInternational, countries);
+  return overseas.reduce((own, [beginning, code]) => own?.replace(beginning, code), number);
+};
+
+const read = (digits: string, isInternational: boolean, countries: readonly CountryCode[]): string | undefined => {
   if (digits.length < 7 || digits.length > 17) return undefined;
   if (isInternational || digits.startsWith('00')) {
     const rest = digits.replace(/^00/, '');
@@ -54,10 +59,10 @@ const isFrench = /^33[^0]|^(?:262|590|594|596)0?[1-9]\d{8}$/;
 const frenchNumber = /^(?:0|33|(?:262|590|594|596)0?(?=[1-9]\d{8}$))(700\d{10}|[1-9]\d{8})$/;
 /** National numbers of the departments overseas, which have calling codes of their own. */
 const overseas: readonly (readonly [beginnings: RegExp, code: string])[] = [
-  [/^(?:26[239]|69[23]|639(?!98))/, '262'],
-  [/^(?:590|69[01])/, '590'],
-  [/^(?:594|694)/, '594'],
-  [/^(?:596|69[67])/, '596'],
+  [/^\+33(?=26[239]|69[23]|639(?!98))/, '+262'],
+  [/^\+33(?=590|69[01])/, '+590'],
+  [/^\+33(?=594|694)/, '+594'],
+  [/^\+33(?=596|69[67])/, '+596'],
 ];
 const overseasCode = /^(?:262|590|594|596)0?\d{9}$/;
 
@@ -67,8 +72,7 @@ const overseasCode = /^(?:262|590|594|596)0?\d{9}$/;
  */
 const readFrench = (digits: string): string | undefined => {
   const national = frenchNumber.exec(digits)?.[1];
-  const code = overseas.find(([beginnings]) => beginnings.test(national ?? ''))?.[1] ?? '33';
-  return national === undefined ? undefined : `+${code}${national}`;
+  return national === undefined ? undefined : `+33${national}`;
 };
 
 /** `isZeroFirst` = whether national numbers of a country are dialled with a 0 before them. */

@@ -1,8 +1,8 @@
 /** Spoken text as numbers and the words between them, over one utterance or a whole dictation. */
 
 import type { Span } from './finding.ts';
-import { phrasesOf, wordsOf } from './languages.ts';
-import { type Reading, readNumber, readOtherwise } from './number-words.ts';
+import { compilePhrases, languages, phrasesOf, wordsOf } from './languages.ts';
+import { readNumber } from './number-words.ts';
 import type { Token } from './read-text.ts';
 
 /** One utterance, or one text of another field. */
@@ -42,36 +42,48 @@ export class Budget {
   }
 }
 
-interface Between {
-  readonly key: string;
-  readonly isSpaced: boolean;
-  /** Whether the word may stand between the parts of a number without ending it. */
-  readonly isFiller: boolean;
+/** Digits, with the facts that tell whether they may be a part of a value. */
+export interface NumberPiece extends Span {
+  readonly kind: 'number';
+  readonly text: string;
+  /** Other readings of the same words. */
+  readonly others: readonly string[];
+  readonly isInternational: boolean;
+  /** An amount, a measure or a count. */
+  readonly isQuantity: boolean;
+  /** Digits stand before it, with nothing but a sign between. */
+  readonly isChained: boolean;
 }
 
-export type Piece =
-  | (Span & {
-      readonly kind: 'number';
-      /** Digits of the piece. */
-      readonly text: string;
-      /** Other readings of the same words. */
-      readonly others: readonly string[];
-      readonly isInternational: boolean;
-      /** An amount, a measure or a count. */
-      readonly isQuantity: boolean;
-      /** Digits stand before it, with nothing but a sign between. */
-      readonly isChained: boolean;
-    })
-  | (Span & Between & { readonly kind: 'word'; readonly text: string })
-  | (Span & Between & { readonly kind: 'mark' })
-  /** The speaker was interrupted, or another utterance begins. */
-  | { readonly kind: 'turn' };
+/** A word or a sign. */
+export interface WordPiece extends Span {
+  readonly kind: 'word' | 'mark';
+  readonly key: string;
+  readonly text: string;
+  readonly isSpaced: boolean;
+  /** Whether it may stand between the parts of a number without ending it. */
+  readonly isFiller: boolean;
+  /** The speaker takes back the part before it. */
+  readonly isCorrection: boolean;
+}
+
+/** The speaker was interrupted, or another utterance begins: `isOther` = of another speaker. */
+interface Turn {
+  readonly kind: 'turn';
+  readonly isOther: boolean;
+}
+
+export type Piece = NumberPiece | WordPiece | Turn;
 
 /** Said between the parts of a number without ending it. */
 export const fillers = wordsOf(({ fillers: words }) => words);
-const hesitations = phrasesOf(({ hesitations: phrases }) => phrases);
+const pauses = compilePhrases(
+  languages.flatMap((language) => [
+    [language.hesitations, 'hesitation'] as const,
+    [language.corrections, 'correction'] as const,
+  ]),
+);
 const quantities = phrasesOf((language) => language.quantities);
-const isDecimal = /^[.,]$/;
 const clock = wordsOf((language) => language.clock);
 const currency = /^[$€£%]$/;
 const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);
@@ -79,88 +91,80 @@ const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);
 /** A part of a token that begins with letters: its digits are no number of their own. */
 const isGlued = (tokens: readonly Token[], at: number): boolean => {
   const before = tokens[at - 1];
-  const token = tokens[at];
-  if (before === undefined || token === undefined || token.isSpaced) return false;
+  if (before === undefined || tokens[at]?.isSpaced !== false) return false;
   return (before.text === '_' && tokens[at - 2]?.kind === 'word') || (before.kind === 'word' && before.text.length > 4);
 };
 
-/** Also "plus" in words. */
-const isPlus = (token: Token | undefined): boolean => token?.text === '+' || token?.key === 'plus';
-
 /** "1,250,000" is one number; nobody dictates with commas and without blanks. */
 const thousandsBehind = (tokens: readonly Token[], at: number): number => {
-  const isGroup = (from: number): boolean =>
-    tokens[from]?.text === ',' && /^\d{3}$/.test(tokens[from + 1]?.text ?? '') && tokens[from + 1]?.isSpaced === false;
   let next = at;
-  while (isGroup(next)) next += 2;
+  while (tokens[next]?.text === ',' && /^\d{3}$/.test(tokens[next + 1]?.text ?? '') && !tokens[next + 1]?.isSpaced)
+    next += 2;
   return next;
 };
 
-const isChained = (tokens: readonly Token[], at: number): boolean =>
-  tokens[at]?.isSpaced === false &&
-  tokens[at - 1]?.isSpaced === false &&
-  /^[.-]$/.test(tokens[at - 1]?.text ?? '') &&
-  tokens[at - 2]?.kind === 'digits';
+/** "2 A" is a number of two characters: a department, also at the end of digits that are written together. */
+const isDepartment = (digits: string, token: Token | undefined): boolean =>
+  digits.endsWith('2') && (digits === '2' || !token?.isSpaced ? /^[AB]$/i : /^[AB]$/).test(token?.text ?? '');
 
-/** The pieces of one utterance. */
-export const readPieces = (
-  tokens: readonly Token[],
-  { utterance, reading, budget }: { readonly utterance: number; readonly reading: Reading; readonly budget: Budget },
-): Piece[] => {
+/** The pieces of one utterance. @param isSplit whether words without a hyphen between them are separate numbers. */
+export const readPieces = (tokens: readonly Token[], utterance: number, isSplit: boolean): Piece[] => {
   const pieces: Piece[] = [];
-  let at = 0;
   let isAfterNumber = false;
-  let hesitatesUntil = 0;
-  while (at < tokens.length) {
+  let [pausesUntil, corrects] = [0, false];
+  for (let at = 0; at < tokens.length; ) {
     const token = tokens[at] as Token;
-    const number =
-      token.kind === 'digits' && isGlued(tokens, at) ? undefined : readNumber(tokens, at, reading, isAfterNumber);
-    if (number !== undefined) {
-      const next = token.kind === 'digits' ? thousandsBehind(tokens, number.next) : number.next;
-      const isInternational = isPlus(tokens[at - 1]);
-      const others = readOtherwise(tokens, { at, next: number.next, reading }, () => budget.spend(utterance));
-      const text =
-        next > number.next
-          ? tokens
-              .slice(at, next)
-              .map((own) => (own.kind === 'digits' ? own.text : ''))
-              .join('')
-          : number.digits;
-      const start = (isInternational ? (tokens[at - 1] as Token) : token).start;
-      const end = (tokens[next - 1] as Token).end;
-      const [before, behind] = [tokens[at - 1]?.text ?? '', tokens[next]?.text ?? ''];
-      const isQuantity =
-        next > number.next ||
-        currency.test(before) ||
-        clock.has(tokens[at - 1]?.key ?? '') ||
-        currency.test(behind) ||
-        quantities(tokens, next) !== undefined;
-      // "576.90 pounds" is one amount.
-      const whole = isQuantity && isDecimal.test(before) && !token.isSpaced ? pieces.at(-2) : undefined;
-      if (whole?.kind === 'number') pieces[pieces.length - 2] = { ...whole, isQuantity };
-      pieces.push({
-        kind: 'number',
-        utterance,
-        start,
-        end,
-        text,
-        others,
-        isInternational,
-        isQuantity,
-        isChained: isChained(tokens, at),
-      });
-      at = next;
-      isAfterNumber = true;
+    const { start, end, key, isSpaced } = token;
+    const isPart = token.kind === 'digits' && isGlued(tokens, at);
+    const number = isPart ? undefined : readNumber(tokens, at, isSplit, isAfterNumber);
+    if (number === undefined) {
+      const pause = token.kind === 'word' ? pauses(tokens, at) : undefined;
+      if (pause !== undefined) [pausesUntil, corrects] = [pause.end, pause.meaning === 'correction'];
+      const isPause = at < pausesUntil;
+      const isFiller = token.kind === 'word' ? isPause || fillers.has(key) : innerMarks.has(key);
+      const kind = token.kind === 'word' ? 'word' : 'mark';
+      const isCorrection = isPause && corrects;
+      pieces.push({ kind, utterance, start, end, key, text: token.text, isSpaced, isFiller, isCorrection });
+      isAfterNumber = token.kind !== 'word' && isAfterNumber;
+      at += 1;
       continue;
     }
-    const { start, end, key, isSpaced } = token;
-    if (token.kind === 'word') {
-      hesitatesUntil = Math.max(hesitatesUntil, at + (hesitations(tokens, at)?.length ?? 0));
-      const isFiller = at < hesitatesUntil || fillers.has(key);
-      pieces.push({ kind: 'word', utterance, start, end, key, text: token.text, isSpaced, isFiller });
-    } else pieces.push({ kind: 'mark', utterance, start, end, key, isSpaced, isFiller: innerMarks.has(key) });
-    isAfterNumber = token.kind !== 'word' && isAfterNumber;
-    at += 1;
+    const [before, hasComma] = [
+      tokens[at - 1],
+      token.kind === 'digits' && thousandsBehind(tokens, number.next) > number.next,
+    ];
+    let next = hasComma ? thousandsBehind(tokens, number.next) : number.next;
+    let text = hasComma
+      ? tokens
+          .slice(at, next)
+          .map((own) => own.text.replace(',', ''))
+          .join('')
+      : number.digits;
+    if (isDepartment(text, tokens[next])) text += tokens[next++]?.text.toUpperCase();
+    const isInternational = before?.text === '+' || before?.key === 'plus';
+    const isQuantity =
+      hasComma ||
+      currency.test(before?.text ?? '') ||
+      clock.has(before?.key ?? '') ||
+      currency.test(tokens[next]?.text ?? '') ||
+      quantities(tokens, next) !== undefined;
+    const isTight = !isSpaced && before?.isSpaced === false && tokens[at - 2]?.kind === 'digits';
+    // "576.90 pounds" is one amount.
+    const whole = isQuantity && isTight && /^[.,]$/.test(before.text) ? pieces.at(-2) : undefined;
+    if (whole?.kind === 'number') pieces[pieces.length - 2] = { ...whole, isQuantity };
+    pieces.push({
+      kind: 'number',
+      utterance,
+      start: isInternational ? before.start : start,
+      end: (tokens[next - 1] as Token).end,
+      text,
+      others: number.others,
+      isInternational,
+      isQuantity,
+      isChained: isTight && /^[.-]$/.test(before.text),
+    });
+    at = next;
+    isAfterNumber = true;
   }
   return pieces;
 };
@@ -184,7 +188,8 @@ export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly 
         openStreams.set(key, stream);
         streams[key === undefined ? 1 : 0].push(stream.pieces);
       }
-      if (stream.pieces.length > 0) stream.pieces.push({ kind: 'turn' });
+      const isOther = spoken[stream.last]?.speaker !== speaker;
+      if (stream.pieces.length > 0) stream.pieces.push({ kind: 'turn', isOther });
       for (const piece of pieces[index] ?? []) stream.pieces.push(piece);
       stream.last = index;
     }

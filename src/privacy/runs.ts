@@ -1,6 +1,6 @@
 /** Numbers that follow each other closely enough to be one value that is dictated in parts. */
 import type { Finding, Span } from './finding.ts';
-import type { Budget, Piece, Spoken } from './read-pieces.ts';
+import type { Budget, NumberPiece, Piece, Spoken } from './read-pieces.ts';
 
 /** Characters that are already part of a value. */
 export class Claims {
@@ -25,12 +25,16 @@ export class Claims {
     return false;
   }
 
-  add(finding: Finding): void {
-    this.findings.push(finding);
-    for (const { utterance, start, end } of finding.spans) {
+  /** True if the places are free; the value has them then. */
+  add(detector: string, value: string, atoms: readonly Span[]): boolean {
+    if (!this.isFree(atoms)) return false;
+    const spans = spansOf(atoms);
+    this.findings.push({ detector, value, spans });
+    for (const { utterance, start, end } of spans) {
       const taken = this.#taken.get(utterance) ?? new Uint8Array(this.#spoken[utterance]?.text.length ?? 0);
       this.#taken.set(utterance, taken.fill(1, start, end));
     }
+    return true;
   }
 }
 
@@ -45,129 +49,125 @@ export const spansOf = (atoms: readonly Span[]): Span[] => {
   return spans;
 };
 
-/** A part of a value: digits, or letters where a value may have them. */
-export type Atom = Omit<Extract<Piece, { kind: 'number' }>, 'kind'>;
+/** A number of a run. */
+export interface Atom extends NumberPiece {
+  /** Before it: 0 = nothing but fillers, 1 = another utterance, 2 = words and another utterance. */
+  readonly gap: number;
+  /** Another speaker says the number before it. */
+  readonly isAnswer: boolean;
+  /** The speaker takes back a part of the number before it. */
+  readonly isCorrected: boolean;
+}
 
-/** Words that are no fillers, of which so many may stand after an interruption ("go on"), or between the parts of a value. */
+/** Words that are no fillers, of which so many may stand beside an interruption ("go on"). */
 export const interruptionWords = 2;
-
+/** The same in a correction. */
+const correctingWords = 5;
 /** Fewer digits count only after words that announce a value. */
 export const leastDigits = 7;
 
-/**
- * @param mostWords words other than fillers that may stand between two parts: none for values without a check digit. None, and no
- * other utterance, in one breath.
- */
-export const findRuns = (pieces: readonly Piece[], mostWords: number | 'one breath'): Atom[][] => {
-  const isBreath = mostWords === 'one breath';
-  const allowed = isBreath ? 0 : mostWords;
+export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
   const runs: Atom[][] = [];
   let run: Atom[] = [];
-  let left = allowed;
+  let [digits, words, gap, hasTurn, isAnswer, isCorrected] = [0, 0, 0, false, false, false];
   const end = (): void => {
     if (run.length > 0) runs.push(run);
-    run = [];
+    [run, digits] = [[], 0];
   };
   for (const piece of pieces) {
-    if (piece.kind === 'number' && !(piece.isQuantity && digitsOf(run) < leastDigits)) {
-      run.push(piece);
-      left = allowed;
-    } else if (piece.kind === 'number') end();
-    else if (piece.kind === 'turn') {
-      if (isBreath) end();
-      left = isBreath ? 0 : Math.max(left, interruptionWords);
+    if (piece.kind === 'number') {
+      // Behind so many digits no amount is said, but a word that follows.
+      const isAmount = piece.isQuantity && digits < leastDigits;
+      if (isAmount || (words > 0 && !hasTurn && !isCorrected)) end();
+      const isFirst = run.length === 0;
+      if (!isAmount)
+        run.push({
+          ...piece,
+          gap: isCorrected || isFirst ? 0 : gap,
+          isAnswer: isAnswer && !isFirst,
+          isCorrected: isCorrected && !isFirst,
+        });
+      digits += piece.text.length;
+      [words, gap, hasTurn, isAnswer, isCorrected] = [0, 0, false, false, false];
+    } else if (piece.kind === 'turn') {
+      gap = words > 0 || gap === 2 ? 2 : 1;
+      [words, hasTurn, isAnswer] = [0, true, isAnswer !== piece.isOther];
     } else if (!piece.isFiller) {
-      left -= 1;
-      if (left < 0 || piece.kind === 'mark') end();
-    }
+      words += 1;
+      if (words > (isCorrected ? correctingWords : interruptionWords) || piece.kind === 'mark') end();
+    } else if (piece.isCorrection) isCorrected = true;
   }
   end();
   return runs;
 };
 
-/** Behind so many digits no amount is said, but a word that follows. */
-const digitsOf = (run: readonly Atom[]): number => run.reduce((sum, { text }) => sum + text.length, 0);
+export const textOf = (atoms: readonly { readonly text: string }[]): string => atoms.map(({ text }) => text).join('');
 
-export const isFiller = (piece: Piece): boolean => piece.kind === 'turn' || (piece.kind !== 'number' && piece.isFiller);
+/** Whether a speaker pauses before an atom, or the run ends. @param level gaps above it are pauses. */
+export const isPause = (run: readonly Atom[], at: number, level: number): boolean =>
+  at === 0 || at === run.length || (run[at] as Atom).gap > level;
 
-/** Facts of a candidate: its text, and which atoms of the run, `[from, to)`. */
-export type Visit = (text: string, run: readonly Atom[], from: number, to: number) => void;
-
-/** Targets of the search in a run. */
-export interface Shape {
-  readonly least: number;
-  readonly most: number;
-  /** False where no value begins with these characters: nothing that goes on with them is read. */
-  mayBegin(text: string, first: Atom): boolean;
-  /** Characters after which the beginning is known. */
-  readonly begunBy: number;
+/** Some atoms of a run in one reading, `[from, to)`. */
+export interface Candidate {
+  readonly text: string;
+  readonly from: number;
+  readonly to: number;
+  /** The widest gap within. */
+  readonly gap: number;
+  /** A bit for each length at which an atom ends. */
+  readonly ends: number;
+  /** Without parts that the speaker took back. */
+  readonly isCorrected: boolean;
+  /** Said by several speakers. */
+  readonly isShared: boolean;
 }
 
-export interface Manner {
-  /** In every reading of ambiguous words, else in the first of each. */
-  readonly isAmbiguous?: boolean;
-  /** The whole run only. */
-  readonly isWhole?: boolean;
-}
+const mostDigits = 19;
+/** Digits that a correction takes back, if not as many as follow it. */
+const takenBack = [2, 4, 3, 1];
 
 /**
- * Every sequence of whole atoms that may have the shape, longest first from each beginning. Each atom that is looked at is a step of
- * its utterance's budget.
+ * Every sequence of atoms that may be a value. Each atom that is looked at is a step of its utterance's budget.
+ * @param isAmbiguous in every reading of ambiguous words, else in the first of each.
  */
-export const findCandidates = (
+export const listCandidates = (
   run: readonly Atom[],
-  shape: Shape,
-  { isAmbiguous = false, isWhole = false }: Manner,
+  isAmbiguous: boolean,
+  isFree: (atom: Atom) => boolean,
   budget: Budget,
-  visit: Visit,
+  visit: (candidate: Candidate) => void,
 ): void => {
-  if (mostCharacters(run) < shape.least || (isAmbiguous && run.every(({ others }) => others.length === 0))) return;
-  if (isWhole && !isAmbiguous) {
-    const text = textOf(run);
-    const isOfShape = text.length >= shape.least && text.length <= shape.most;
-    const isRead = isOfShape && run.every(({ utterance }) => budget.spend(utterance));
-    if (isRead && shape.mayBegin(text, run[0] as Atom)) visit(text, run, 0, run.length);
-    return;
-  }
-  if (isAmbiguous && !run.every(({ utterance, others }) => budget.spend(utterance, others.length))) return;
-  const [leastBehind, mostBehind] = [new Uint32Array(run.length + 1), new Uint32Array(run.length + 1)];
-  for (let at = run.length - 1; at >= 0; at -= 1) {
-    const { text, others } = run[at] as Atom;
-    let [least, most] = [text.length, text.length];
-    for (const { length } of isAmbiguous ? others : [])
-      [least, most] = [Math.min(least, length), Math.max(most, length)];
-    leastBehind[at] = (leastBehind[at + 1] as number) + least;
-    mostBehind[at] = (mostBehind[at + 1] as number) + most;
-  }
-  if (isWhole && (leastBehind[0] as number) > shape.most) return;
-  const found: { readonly to: number; readonly text: string }[] = [];
-  const extend = (from: number, to: number, text: string): void => {
-    const isCut = run[to]?.isChained === true;
-    if (text.length >= shape.least && !isCut && (!isWhole || to === run.length)) found.push({ to, text });
+  // Of one speaker alone, they stand in another run too.
+  const hasOthers = run.some(({ isAnswer }) => isAnswer);
+  const extend = (own: Candidate): void => {
+    const { text, from, to, ends } = own;
     const atom = run[to];
-    if (atom === undefined || !budget.spend(atom.utterance)) return;
-    extendBy(atom.text, from, to, text);
-    if (isAmbiguous) for (const heard of atom.others) extendBy(heard, from, to, text);
+    if (text.length >= leastDigits && atom?.isChained !== true && own.isShared === hasOthers) visit(own);
+    if (atom === undefined || text.length >= mostDigits || !isFree(atom) || !budget.spend(atom.utterance)) return;
+    const gap = to > from ? Math.max(own.gap, atom.gap) : 0;
+    const isShared = own.isShared || (atom.isAnswer && to > from);
+    const extendBy = (heard: string, length: number, isCorrected: boolean): void => {
+      let [longer, mask] = [text.slice(0, length), ends & ((2 << length) - 1)];
+      for (const part of heard.split(' ')) {
+        longer += part;
+        mask |= 1 << longer.length;
+      }
+      if (longer.length > mostDigits) return;
+      extend({ text: longer, from, to: to + 1, gap, ends: mask, isCorrected, isShared });
+    };
+    for (const heard of isAmbiguous ? [atom.text, ...atom.others] : [atom.text]) {
+      if (atom.isCorrected && !own.isCorrected && isPause(run, from, 0))
+        for (const back of new Set([heard.length, ...takenBack]))
+          if (back < text.length && (ends & (1 << (text.length - back))) !== 0)
+            extendBy(heard, text.length - back, true);
+      extendBy(heard, text.length, own.isCorrected);
+    }
   };
-  const extendBy = (heard: string, from: number, at: number, before: string): void => {
-    const length = before.length + heard.length;
-    if (length > shape.most || length + (mostBehind[at + 1] as number) < shape.least) return;
-    if (isWhole && length + (leastBehind[at + 1] as number) > shape.most) return;
-    const text = before + heard;
-    if (before.length >= shape.begunBy || shape.mayBegin(text, run[from] as Atom)) extend(from, at + 1, text);
-  };
-  for (let from = 0; from < (isWhole ? 1 : run.length) && (mostBehind[from] as number) >= shape.least; from += 1) {
-    if (!run[from]?.isChained) extend(from, from, '');
-    found.sort((a, b) => b.text.length - a.text.length);
-    for (const { to, text } of found.splice(0)) visit(text, run, from, to);
+  const none = { text: '', gap: 0, ends: 1, isCorrected: false, isShared: false };
+  let answer = Number.POSITIVE_INFINITY;
+  for (let from = run.length - 1; from >= 0; from -= 1) {
+    const isNear = !hasOthers || answer - from <= mostDigits;
+    if (isNear && !run[from]?.isChained) extend({ ...none, from, to: from });
+    if (run[from]?.isAnswer) answer = from;
   }
 };
-
-/** Characters of a run, in the longest reading of each word. */
-export const mostCharacters = (run: readonly Atom[]): number =>
-  run.reduce(
-    (sum, { text, others }) => sum + others.reduce((most, { length }) => Math.max(most, length), text.length),
-    0,
-  );
-
-export const textOf = (atoms: readonly Atom[]): string => atoms.map(({ text }) => text).join('');

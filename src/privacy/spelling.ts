@@ -43,8 +43,8 @@ export const spellOut = (said: readonly Said[], isAlphabet: boolean): readonly P
   /** Index behind "comme Marcel". */
   const behindName = (at: number): number => {
     const like = spelledLike(words, at + 1);
-    const name = like === undefined ? undefined : words[at + 1 + like.length]?.key;
-    return name?.startsWith(words[at]?.key ?? ' ') && name.length > 1 ? at + 2 + (like?.length ?? 0) : at + 1;
+    const name = like && words[like.end]?.key;
+    return like && name?.startsWith(words[at]?.key ?? ' ') && name.length > 1 ? like.end + 1 : at + 1;
   };
   const isSpelled = (at: number): boolean => isLetter(said[at]) || isNamed(said[at]);
   for (let at = 0; at < said.length; ) {

@@ -6,11 +6,19 @@ export interface Language {
   readonly name: string;
   /** Countries whose callers say numbers so. */
   readonly countries: string;
-  /** Number words, each list from its first value on. */
+  /** Number words, each list from its first value on; hyphens part the words of one number. */
   readonly units: readonly (readonly [first: number, words: string])[];
   /** From ten to ten. */
   readonly tens: readonly (readonly [first: number, words: string])[];
+  /** Tens behind which numbers go on to nineteen. */
+  readonly longTens: string;
+  /** Word between a ten and these units. */
+  readonly joint: readonly [word: string, units: string];
   readonly hundreds: string;
+  /** A hundred that needs no number before it. */
+  readonly loneHundred: string;
+  /** Between hundreds and the rest. */
+  readonly and: string;
   readonly thousands: string;
   /** Letters and words that are a zero between digits. */
   readonly zeros: string;
@@ -18,6 +26,7 @@ export interface Language {
   readonly repeats: readonly [twice: string, thrice: string];
   /** "two times 33" */
   readonly times: string;
+  readonly articles: string;
   /** Words behind a number that make it an amount, a measure or a count. */
   readonly quantities: string;
   /** Words between hours and minutes. */
