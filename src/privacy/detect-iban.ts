@@ -2,7 +2,7 @@
 import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { Finding } from './finding.ts';
 import type { Announced } from './languages/language.ts';
-import type { Piece } from './read-pieces.ts';
+import { isFiller, type Piece } from './read-pieces.ts';
 import { type Claims, interruptionWords } from './runs.ts';
 import { alphabet, keyOf, listSaid, type Part, type Said, spellOut } from './spelling.ts';
 
@@ -115,7 +115,7 @@ const collect = (parts: readonly Part[], from: number, length: number, isLoose: 
     if (part.kind === 'letters' || part.kind === 'number' || at === from || isGroup) {
       own.push(part);
       count += part.text.length;
-    } else if (part.piece.kind === 'number' || !part.piece.isFiller) {
+    } else if (!isFiller(part.piece)) {
       words -= 1;
       if (words < 0 || part.kind === 'mark') break;
     }

@@ -7,14 +7,14 @@ import { isObject } from '../lib/parse-json.ts';
 import type { Finding } from './finding.ts';
 import { phrasesOf, wordsOf } from './languages.ts';
 import { normalizeNumber, writtenDigits } from './phone-number.ts';
-import { Budget, type Piece, readPieces, type Spoken } from './read-pieces.ts';
+import { isFiller, type NumberPiece, readPieces, type Spoken, type WordPiece } from './read-pieces.ts';
 import { readPlain, readTokens } from './read-text.ts';
-import { isFiller, spansOf } from './runs.ts';
+import { spansOf } from './runs.ts';
 
 /** Path of the rule on these values. */
 export const knownPath = 'transcript.known_values';
 
-type Said = Extract<Piece, { kind: 'number' | 'word' }>;
+type Said = NumberPiece | WordPiece;
 type Countries = Parameters<typeof normalizeNumber>[1];
 type Named = readonly (readonly [value: string, label: string])[];
 export type Known = ReturnType<typeof openKnown>;
@@ -30,12 +30,8 @@ const leastDigits = 5;
 
 const textOf = (piece: Said): string => (piece.kind === 'number' ? piece.text : piece.key);
 const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] => {
-  const budget = new Budget(texts);
-  const read = texts.map(({ text }, utterance) =>
-    readPieces(readTokens(text), { utterance, reading: 'whole', budget }),
-  );
   const said: Said[] = [];
-  for (const piece of read.flat()) {
+  for (const piece of texts.flatMap(({ text }, utterance) => readPieces(readTokens(text), utterance))) {
     if (piece.kind !== 'word' && piece.kind !== 'number') continue;
     const { utterance, start, end } = piece;
     const isO = /^o$/i.test(texts[utterance]?.text.slice(start, end) ?? '') && said.at(-1)?.kind === 'word';
@@ -49,6 +45,7 @@ const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] 
       text: 'o',
       isSpaced: true,
       isFiller: false,
+      isCorrection: false,
     } as const;
     said.push(isO ? letter : piece);
   }
@@ -151,7 +148,7 @@ const isMeant = (
   const names = own.map(textOf).filter((word) => !titles.has(word));
   if (names.length > 1 || own.some(({ kind }) => kind === 'number')) return true;
   const keys = words.slice(Math.max(0, from - longest.introduction), from).map((word) => ({ key: textOf(word) }));
-  if (keys.some((_, at) => introduces(keys, at)?.length === keys.length - at)) return true;
+  if (keys.some((_, at) => introduces(keys, at)?.end === keys.length)) return true;
   const isNear = (word: Said) =>
     word.utterance === utterance && textOf(word).length > (titles.has(textOf(word)) ? 3 : 1);
   const beside = [words.slice(0, from).findLast(isNear), words.slice(from + own.length).find(isNear)];

@@ -75,6 +75,8 @@ interface Turn {
 
 export type Piece = NumberPiece | WordPiece | Turn;
 
+export const isFiller = (piece: NumberPiece | WordPiece): boolean => piece.kind !== 'number' && piece.isFiller;
+
 /** Said between the parts of a number without ending it. */
 export const fillers = wordsOf(({ fillers: words }) => words);
 const pauses = compilePhrases(
@@ -108,8 +110,12 @@ const isDepartment = (digits: string, token: Token | undefined): boolean =>
   digits.endsWith('2') && (digits === '2' || !token?.isSpaced ? /^[AB]$/i : /^[AB]$/).test(token?.text ?? '');
 
 /** The pieces of one utterance. @param isSplit whether words without a hyphen between them are separate numbers. */
-export const readPieces = (tokens: readonly Token[], utterance: number, isSplit: boolean): Piece[] => {
-  const pieces: Piece[] = [];
+export const readPieces = (
+  tokens: readonly Token[],
+  utterance: number,
+  isSplit = false,
+): (NumberPiece | WordPiece)[] => {
+  const pieces: (NumberPiece | WordPiece)[] = [];
   let isAfterNumber = false;
   let [pausesUntil, corrects] = [0, false];
   for (let at = 0; at < tokens.length; ) {

@@ -20,7 +20,6 @@ export const english: Language = {
   zeros: 'oh o nought',
   repeats: ['double', 'triple'],
   times: 'times',
-  articles: 'the',
   quantities: `pound*, quid, dollar*, buck*, euro*, cents, pence, percent, per cent, million*, billion*, kilo*, km, kg, gram*, litre*,
     liter*, metre*, meter*, centimet*, cm, mm, mile*, yard*, feet, foot, inch*, acre*, square, tonne*, tons, degree*, hour*, minute*,
     seconds, day, days, week*, month*, year*, times, people, inhabitant*, follower*, subscriber*, employee*, units, items, pieces,

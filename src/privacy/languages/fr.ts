@@ -23,7 +23,6 @@ export const french: Language = {
   zeros: '',
   repeats: ['double', 'triple'],
   times: 'fois',
-  articles: 'le un',
   quantities: `euro*, centime*, balles, franc*, dollar*, pour cent, pourcent*, million*, milliard*, kilo*, km, kg, gramme*, litre*, metre*,
     centimetre*, cm, mm, tonne*, degre*, heure*, minute*, seconde*, jour*, journee*, semaine*, mois, an, ans, annee*, trimestre*, fois,
     personne*, habitant*, abonne*, salarie*, piece*, exemplaire*, unite*, points, page*, place*, etage*, hectare*, voix, vues, h`,

@@ -26,7 +26,6 @@ export interface Language {
   readonly repeats: readonly [twice: string, thrice: string];
   /** "two times 33" */
   readonly times: string;
-  readonly articles: string;
   /** Words behind a number that make it an amount, a measure or a count. */
   readonly quantities: string;
   /** Words between hours and minutes. */
