@@ -46,7 +46,7 @@ const isPart = ({ rank }: Claim): boolean => rank >= ranks.nir[2];
 const groups = { card: [4, 8, 12], nir: [1, 3, 5, 7, 10], phone: [] } as const;
 /** A candidate that people pause otherwise within. */
 const ungrouped = 0.5;
-/** What is left after a correction goes first. */
+/** Readings without the corrected parts go first. */
 const corrected = 100;
 
 /** @param runs of each speaker, then of all. */
