@@ -1,5 +1,5 @@
 /** Tables within pages that are otherwise written by hand, from results that benches and campaigns keep. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 type Cells = readonly (string | number)[];
@@ -57,10 +57,53 @@ const renderPeers = (root: string): string => {
   ].join('\n\n');
 };
 
-const parts: Readonly<Record<string, (root: string) => string>> = { 'bench -- peers': renderPeers };
+type Results = Readonly<
+  Record<
+    string,
+    Readonly<
+      Record<
+        string,
+        { readonly version: string; readonly date: string; readonly cases: Readonly<Record<string, string>> }
+      >
+    >
+  >
+>;
+
+const renderNeighbours = (root: string): string => {
+  const results = JSON.parse(readFileSync(join(root, 'test/neighbours/results.json'), 'utf8')) as Results;
+  const rows = Object.entries(results).flatMap(([part, campaigns]) =>
+    Object.entries(campaigns).map(([campaign, { version, date, cases }]) => {
+      const passed = Object.values(cases).filter((state) => state === 'pass').length;
+      return [part, version, date, `${passed} of ${Object.keys(cases).length} cases pass`, `\`${campaign}\``];
+    }),
+  );
+  return renderTable(['part', 'version', 'date', 'result', 'campaign'], rows);
+};
+
+/** The first sentence of each file's head, with its link. */
+const renderFindings = (root: string): string =>
+  readdirSync(join(root, 'findings'))
+    .sort()
+    .map((name) => {
+      const text = readFileSync(join(root, 'findings', name), 'utf8');
+      const head = /^#!.*\n((?:# .*\n)+)/.exec(text)?.[1] ?? '';
+      const [sentence = ''] = head
+        .replaceAll(/^# /gm, '')
+        .replaceAll('\n', ' ')
+        .split(/(?<=\.) /);
+      const [tool, ...found] = sentence.split(': ');
+      return `- [${tool}](../../findings/${name}): ${found.join(': ')}`;
+    })
+    .join('\n');
+
+const parts: Readonly<Record<string, (root: string) => string>> = {
+  'bench -- peers': renderPeers,
+  'campaign -- neighbours': renderNeighbours,
+  'the heads of findings': renderFindings,
+};
 
 /** Pages that have such parts: each stands between `<!-- written by NAME -->` and `<!-- end -->`. */
-const pages = ['docs/explanation/comparison.md'];
+const pages = ['docs/explanation/comparison.md', 'docs/reference/compatibility.md'];
 
 /** The pages with current parts, by path. */
 export const renderPageParts = (root: string): Readonly<Record<string, string>> =>

@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- NAME [options]` and `npm run campaign -- NAME [CASE …]`: each file of bench/ and each test file of
+ * `npm run bench -- NAME [options]` and `npm run campaign -- NAME [CASE …] [--write]`: each file of bench/ and each test file of
  * test/campaigns is one name. The first comment of its file describes it and, after "About", gives its duration. The cases
- * of a campaign are its outermost `describe` blocks, and tests whose titles begin with `CASE: `; without a case, all run.
+ * of a campaign are its outermost `describe` blocks, and tests whose titles begin with `CASE: `; without a case, all run. With
+ * `--write`, results of other software are kept for the table of docs/reference/compatibility.md.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,6 +23,8 @@ interface Kind {
   command(name: string, args: readonly string[]): Program;
 }
 
+const writing = '--write';
+
 const kinds: Readonly<Record<string, Kind>> = {
   bench: {
     folder: 'bench',
@@ -31,11 +34,18 @@ const kinds: Readonly<Record<string, Kind>> = {
   campaign: {
     folder: 'test/campaigns',
     ending: '.test.ts',
-    command: (name, cases) => ({
-      program: join(root, 'node_modules/.bin/vitest'),
-      args: ['run', `test/campaigns/${name}.test.ts`, ...(cases.length > 0 ? ['-t', `^(${cases.join('|')})[: ]`] : [])],
-      env: { CALLSYNC_CAMPAIGNS: '1' },
-    }),
+    command: (name, args) => {
+      const cases = args.filter((arg) => arg !== writing);
+      return {
+        program: join(root, 'node_modules/.bin/vitest'),
+        args: [
+          'run',
+          `test/campaigns/${name}.test.ts`,
+          ...(cases.length > 0 ? ['-t', `^(${cases.join('|')})[: ]`] : []),
+        ],
+        env: { CALLSYNC_CAMPAIGNS: '1', ...(args.includes(writing) ? { CALLSYNC_WRITE: '1' } : {}) },
+      };
+    },
   },
 };
 
@@ -77,7 +87,8 @@ const kind = kinds[kindName];
 if (kind === undefined) throw new Error('Call this by npm run bench or npm run campaign.');
 const entries = await listEntries(kind);
 const entry = entries.find((one) => one.name === name);
-const unknown = entry && kindName === 'campaign' ? args.find((arg) => !entry.cases.includes(arg)) : undefined;
+const unknown =
+  entry && kindName === 'campaign' ? args.find((arg) => arg !== writing && !entry.cases.includes(arg)) : undefined;
 if (unknown !== undefined) {
   process.stderr.write(`The campaign ${name} has no case ${unknown}. Its cases: ${entry?.cases.join(', ')}.\n`);
   process.exitCode = 2;

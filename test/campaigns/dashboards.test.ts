@@ -5,7 +5,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -15,26 +14,15 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { installDbt, programsOf } from '../marts/dbt.ts';
 import { openBrowser, pictures } from '../operations/support/browser.ts';
 import { useFolder } from '../support/folder.ts';
+import { recordCase } from '../support/neighbour-results.ts';
 import { runOnServer } from '../support/postgres.ts';
 import { program, type Running, startProgram } from '../support/program.ts';
 import { root } from '../support/repository.ts';
+import { installPython } from '../support/tools.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const deploy = join(root, 'deploy');
-
-/** An environment of Python in the cache, with its version in its path. */
-const install = async (name: string, ...requirements: readonly string[]): Promise<string> => {
-  const home = join(homedir(), '.cache/callsync', name);
-  if (!existsSync(join(home, 'ready'))) {
-    await run('python3.11', ['-m', 'venv', home]);
-    const limits = { timeout: 1_200_000, maxBuffer: 1e8 };
-    await run(join(home, 'bin/pip'), ['install', '--quiet', 'uv'], limits);
-    await run(join(home, 'bin/uv'), ['pip', 'install', '--python', join(home, 'bin/python'), ...requirements], limits);
-    await writeFile(join(home, 'ready'), '');
-  }
-  return join(home, 'bin');
-};
 
 const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
 
@@ -57,7 +45,7 @@ describe('superset', () => {
   let address = '';
   const password = 'admin-of-the-campaign';
   beforeAll(async () => {
-    const bin = await install('superset-5.0.0', 'apache-superset==5.0.0', 'psycopg2-binary', 'marshmallow<4');
+    const bin = await installPython('superset-5.0.0', ['apache-superset==5.0.0', 'psycopg2-binary', 'marshmallow<4']);
     const home = join(folder, 'superset');
     await cp(join(deploy, 'superset'), join(home, 'pack/superset'), { recursive: true });
     const config = `SECRET_KEY = '${'of a campaign '.repeat(4)}'
@@ -137,7 +125,7 @@ TALISMAN_ENABLED = False
 });
 
 test('airflow: a task waits for proof, and the next one runs on proven days alone', async () => {
-  const bin = await install('airflow-3.3.2', 'apache-airflow==3.3.2');
+  const bin = await installPython('airflow-3.3.2', ['apache-airflow==3.3.2']);
   const home = join(folder, 'airflow');
   await mkdir(join(home, 'bin'), { recursive: true });
   const scripts = { callsync: `exec ${process.execPath} ${program} "$@"`, dbt: `echo "$*" >> ${home}/built` };
@@ -158,7 +146,13 @@ test('airflow: a task waits for proof, and the next one runs on proven days alon
 });
 
 test('notebook: runs over the marts and draws', async () => {
-  const bin = await install('notebook-7.17.2', 'nbconvert==7.17.2', 'ipykernel', 'matplotlib', 'psycopg2-binary');
+  recordCase('nbconvert', '7.17.2');
+  const bin = await installPython('notebook-7.17.2', [
+    'nbconvert==7.17.2',
+    'ipykernel',
+    'matplotlib',
+    'psycopg2-binary',
+  ]);
   const place = join(folder, 'notebook');
   await cp(join(deploy, 'notebook'), place, { recursive: true });
   const args = ['--to', 'notebook', '--execute', '--output', 'done.ipynb', 'calls.ipynb'];
@@ -205,7 +199,7 @@ describe('examples', () => {
   });
 
   test('parquet-in-duckdb answers its questions', async () => {
-    const bin = await install('duckdb-1.5.5', 'duckdb==1.5.5');
+    const bin = await installPython('duckdb-1.5.5', ['duckdb==1.5.5']);
     const files = join(folder, 'parquet');
     await run(process.execPath, [program, 'export', files, '--format', 'parquet', '--config', config()]);
     const { stdout } = await run(join(bin, 'python'), [join(example('parquet-in-duckdb'), 'ask.py'), files]);

@@ -23,6 +23,7 @@ import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../mart
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
 import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
+import { recordCase } from '../support/neighbour-results.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 
@@ -145,6 +146,7 @@ describe('seeds', () => {
 
   const runs = [...dbtCores.map((core) => ['postgres', core] as const), ['bigquery', dbtCores[0]] as const];
   test.each(runs)('models of seeds on %s by dbt %s are what was counted', async (adapter, core) => {
+    recordCase(`dbt-core with dbt-${adapter}`, core);
     expect(await installDbt(adapter, core)).toBeUndefined();
     const { target, vars, close } = await places[adapter]();
     const project = join(seedsFolder, adapter, core);

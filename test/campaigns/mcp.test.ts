@@ -9,6 +9,7 @@ import { openStore } from '../../src/store/store.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { type FilledPostgres, fillPostgres, readChangedCalls } from '../marts/two-warehouses.ts';
 import { type CliFolder, openCliFolder, withoutService } from '../support/cli.ts';
+import { recordCase } from '../support/neighbour-results.ts';
 import { type Running, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -37,6 +38,7 @@ afterAll(async () => {
 });
 
 test.each(scenarios)('%s', async (scenario) => {
+  recordCase('MCP conformance suite', suite.split('@').at(-1) ?? '');
   const args = ['--yes', suite, 'server', '--url', url, '--scenario', scenario];
   const { stdout } = await promisify(execFile)('npx', args, { cwd: folder.path, timeout: 120_000 });
   console.log(stdout.trim().split('\n').slice(-4).join('\n'));

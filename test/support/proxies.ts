@@ -6,7 +6,7 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { makeCertificate } from './certificate.ts';
 import { endProcess } from './installation.ts';
 import { read } from './repository.ts';
-import { installDebian } from './tools.ts';
+import { installDebian, run } from './tools.ts';
 import { until } from './until.ts';
 
 const page = read('docs/guides/proxies.md');
@@ -72,6 +72,12 @@ export const startListProxy = async (input: { port: number; upstream: string; fo
   await until('nginx listens', () => fetch(`http://127.0.0.1:${port}/`).then(Boolean, () => child.exitCode !== null));
   const statuses = async () => (await readFile(log, 'utf8')).trim().split('\n');
   return { statuses, close: () => endProcess(child, 'SIGTERM') };
+};
+
+/** As its program says it. */
+export const versionOf = async (name: ProxyName): Promise<string> => {
+  const option = name === 'caddy' ? 'version' : '-v';
+  return /\d+(\.\d+)+/.exec(await run(`${kinds[name].program} ${option} 2>&1`))?.[0] ?? '';
 };
 
 /** Installs those that are missing; needs root. */

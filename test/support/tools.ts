@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
@@ -40,6 +41,30 @@ export const installDebian = async (packages: Readonly<Record<string, string>>):
   console.log(`Installing ${missing.join(', ')}.`);
   const options = '--yes --no-install-recommends -qq -o Dpkg::Lock::Timeout=300';
   await run(`apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install ${options} ${missing.join(' ')}`);
+};
+
+/** Copies a package of Maven, unless the folder has it. @param artifact GROUP:NAME:VERSION[:TYPE] @returns the path of its file */
+export const copyMaven = async (artifact: string, folder: string): Promise<string> => {
+  const [, name = '', version = '', type = 'jar'] = artifact.split(':');
+  const file = join(folder, `${name}-${version}.${type}`);
+  if (existsSync(file)) return file;
+  console.log(`Fetching ${artifact} by Maven.`);
+  await run(`mvn -q dependency:copy -Dartifact=${artifact} -DoutputDirectory="${folder}"`);
+  return file;
+};
+
+/** A Python environment in the cache. @param version that the packages need @returns the folder of its programs */
+export const installPython = async (name: string, packages: readonly string[], version = '3.11'): Promise<string> => {
+  const folder = cacheFolderOf(name, process.env);
+  const programs = join(folder, 'bin');
+  if (existsSync(join(folder, 'installed'))) return programs;
+  console.log(`Installing ${packages.join(', ')}.`);
+  const wanted = packages.map((one) => `'${one}'`).join(' ');
+  // pyenv, where it is, starts only a version that it is told.
+  await run(`PYENV_VERSION=${version} python${version} -m venv "${folder}" && "${programs}/pip" install --quiet uv`);
+  await run(`"${programs}/uv" pip install --quiet --python "${programs}/python" ${wanted}`);
+  await writeFile(join(folder, 'installed'), '');
+  return programs;
 };
 
 /** The releases of Node that package.json names, as major numbers. */
