@@ -14,7 +14,7 @@ interface Result {
 }
 
 /** By part, then by the command that has its cases. */
-export type Results = Readonly<Record<string, Readonly<Record<string, Result>>>>;
+type Results = Readonly<Record<string, Readonly<Record<string, Result>>>>;
 
 /**
  * At the end of this test, its result stands beside this version, if `npm run campaign -- NAME --write` runs. A case of
