@@ -1,6 +1,7 @@
 /** Tables within pages that are otherwise written by hand, from results that benches and campaigns keep. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { languages } from '../src/privacy/languages.ts';
 
 type Cells = readonly (string | number)[];
 
@@ -96,14 +97,101 @@ const renderFindings = (root: string): string =>
     })
     .join('\n');
 
+interface Detected {
+  readonly kind: string;
+  readonly whole: number | null;
+  readonly precision: number | null;
+  readonly erased: number | null;
+  readonly presidio: number | null;
+}
+
+interface MeasuredPrivacy {
+  readonly date: string;
+  readonly seed: number;
+  readonly kinds: readonly (Detected & { readonly values: number })[];
+  readonly harmless: readonly { readonly sort: string; readonly sentences: number; readonly hit: number }[];
+  readonly known: Readonly<Record<'records' | 'own' | 'gone' | 'others' | 'touched', number>>;
+  readonly usual: readonly string[];
+  readonly unread: number;
+  readonly presidio?: {
+    readonly ms: number;
+    readonly harmless: Readonly<Record<string, { readonly sentences: number; readonly hit: number }>>;
+  };
+}
+
+const detected: Readonly<Record<string, string>> = {
+  phone: 'telephone numbers',
+  email: 'e-mail addresses',
+  iban: 'IBANs',
+  account: 'account numbers',
+  card: 'payment cards',
+  card_wrong: 'payment cards with one digit misheard',
+  nir: 'French social security numbers',
+  cvv: 'card verification values',
+  birth: 'dates of birth',
+  expiry: 'expiry dates of cards',
+  last4: 'last four digits of cards',
+};
+const spokenIn = { fr: 'French', GB: 'British English', US: 'US English' };
+const figure = (value: number | null | undefined): string => value?.toFixed(1) ?? '–';
+const share = (part: number, all: number): number => (100 * part) / all;
+
+const renderDetectors = (root: string): string => {
+  const measured = JSON.parse(readFileSync(join(root, 'bench/privacy/measured.json'), 'utf8')) as MeasuredPrivacy;
+  const langs = Object.keys(spokenIn);
+  const rows = Object.entries(detected).map(([name, what]) => {
+    const ofLang = (lang: string) => measured.kinds.find(({ kind }) => kind === `${lang} ${name}`);
+    const cells = langs.map((lang) => {
+      const one = ofLang(lang);
+      return one === undefined ? '–' : [one.whole, one.precision, one.erased, one.presidio].map(figure).join(' / ');
+    });
+    return [`\`${name.replace(/_.*/, '')}\`: ${what}`, ...cells];
+  });
+  const { known, presidio } = measured;
+  const hits = langs.map((lang) => {
+    const own = measured.harmless.find(({ sort }) => sort === `${lang} all`)?.hit;
+    const other = presidio?.harmless[lang];
+    return `${figure(own)}, presidio ${figure(other && share(other.hit, other.sentences))}`;
+  });
+  return [
+    renderTable(['detector', ...Object.values(spokenIn)], [...rows, ['harmless sentences with a finding, %', ...hits]]),
+    [
+      `Measured on ${measured.date} with seed ${measured.seed}; ${measured.unread} harmless sentences became \`[unread]\`.`,
+      `Of ${known.own} words of names and numbers in ${known.records} invented records, \`transcript.known_values\` replaced`,
+      `${figure(share(known.gone, known.own))} %, and ${share(known.touched, known.others).toFixed(2)} % of the other words.`,
+      `10 kB of transcript take ${measured.usual.join(', ')}${presidio === undefined ? '' : `; presidio takes ${presidio.ms} ms`}.`,
+    ].join(' '),
+  ].join('\n\n');
+};
+
+const countryNames = new Intl.DisplayNames('en', { type: 'region' });
+
+const renderLanguages = (): string =>
+  renderTable(
+    ['language', 'numbers as in'],
+    languages.map(({ name, countries }) => [
+      name,
+      countries
+        .split(' ')
+        .map((code) => countryNames.of(code))
+        .join(', '),
+    ]),
+  );
+
 const parts: Readonly<Record<string, (root: string) => string>> = {
   'bench -- peers': renderPeers,
+  'bench -- privacy': renderDetectors,
   'campaign -- neighbours': renderNeighbours,
   'the heads of findings': renderFindings,
+  'src/privacy/languages': renderLanguages,
 };
 
 /** Pages that have such parts: each stands between `<!-- written by NAME -->` and `<!-- end -->`. */
-const pages = ['docs/explanation/comparison.md', 'docs/reference/compatibility.md'];
+const pages = [
+  'docs/explanation/comparison.md',
+  'docs/guides/configure-redaction.md',
+  'docs/reference/compatibility.md',
+];
 
 /** The pages with current parts, by path. */
 export const renderPageParts = (root: string): Readonly<Record<string, string>> =>

@@ -193,4 +193,4 @@ export const scorePresidio = async (sentences: readonly Sentence[], mayInstall: 
   }
   return { kinds, harmless, ms: Number(lines.at(-1)) };
 };
-const mostForPresidio = 100;
+const mostForPresidio = 50;
