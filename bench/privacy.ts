@@ -334,7 +334,11 @@ if (process.argv.includes('--write')) {
   const figures = { date: new Date().toISOString().slice(0, 10), seed, kinds, harmless, known, usual };
   const others = {
     unread: oracle.unread,
-    presidio: presidio && { ms: presidio.ms, harmless: Object.fromEntries(presidio.harmless) },
+    presidio: presidio && {
+      ms: presidio.ms,
+      packages: presidio.packages,
+      harmless: Object.fromEntries(presidio.harmless),
+    },
   };
   writeFileSync('bench/privacy/measured.json', `${JSON.stringify({ ...figures, ...others }, null, 2)}\n`);
 }

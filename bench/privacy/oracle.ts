@@ -191,6 +191,6 @@ export const scorePresidio = async (sentences: readonly Sentence[], mayInstall: 
       kinds.set(`${lang} ${kind}`, { values: entry.values + 1, whole: entry.whole + Number(isWhole) });
     }
   }
-  return { kinds, harmless, ms: Number(lines.at(-1)) };
+  return { kinds, harmless, ms: Number(lines.at(-1)), packages: presidio.join(', ').replaceAll('==', ' ') };
 };
 const mostForPresidio = 50;
