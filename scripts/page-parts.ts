@@ -160,7 +160,8 @@ const renderDetectors = (root: string): string => {
       `Measured on ${measured.date} with seed ${measured.seed}; ${measured.unread} harmless sentences became \`[unread]\`.`,
       `Of ${known.own} words of names and numbers in ${known.records} invented records, \`transcript.known_values\` replaced`,
       `${figure(share(known.gone, known.own))} %, and ${share(known.touched, known.others).toFixed(2)} % of the other words.`,
-      `10 kB of transcript take ${measured.usual.join(', ')}${presidio === undefined ? '' : `; presidio takes ${presidio.ms} ms (${presidio.packages})`}.`,
+      `10 kB of transcript take ${measured.usual.join(', ')}.`,
+      presidio === undefined ? '' : `presidio takes ${presidio.ms} ms (${presidio.packages}).`,
     ].join(' '),
   ].join('\n\n');
 };
