@@ -161,7 +161,7 @@ const renderDetectors = (root: string): string => {
       `Of ${known.own} words of names and numbers in ${known.records} invented records, \`transcript.known_values\` replaced`,
       `${figure(share(known.gone, known.own))} %, and ${share(known.touched, known.others).toFixed(2)} % of the other words.`,
       `10 kB of transcript take ${measured.usual.join(', ')}.`,
-      presidio === undefined ? '' : `presidio takes ${presidio.ms} ms (${presidio.packages}).`,
+      presidio === undefined ? '' : `Presidio (${presidio.packages}) takes ${presidio.ms} ms.`,
     ].join(' '),
   ].join('\n\n');
 };
