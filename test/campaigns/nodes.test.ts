@@ -1,6 +1,6 @@
 /**
- * Fast tests and demo on the newest release of every Node that package.json names. About 6 minutes in all, and half a
- * minute to fetch Node first. Too expensive for the suite, which runs on one Node.
+ * Fast tests and demo on the newest release of every Node that package.json names, and all tests on Node 24. About 20
+ * minutes in all, and half a minute to fetch Node first. Too expensive for the suite, which runs on one Node.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,6 +27,13 @@ test.each(supportedNodes)('demo: ends with the truth intact on Node %i', async (
   const { truth, seconds } = JSON.parse(said.trim().split('\n').at(-1) ?? '');
   console.log(`Node ${major}: ${JSON.stringify({ truth, seconds })}`);
   expect(truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+});
+
+/** The one that follows Node 20, the Node of the suite. */
+test('suite: all tests pass on Node 24', async () => {
+  const said = await runOn(24, 'node node_modules/vitest/vitest.mjs run');
+  console.log(/^ +Tests .*$/m.exec(said)?.[0]);
+  expect(said).toMatch(/^ +Tests +\d+ passed/m);
 });
 
 test('image: has the newest Node with long-term support', async () => {
