@@ -13,6 +13,14 @@ const waysOf = ({ kind, lang, value }: Sentence): readonly string[] => {
   return [value, value.replace('+33', '0'), ...overseas];
 };
 
+/** False where text2num has written other digits or letters than those that were said: no request can name these. */
+const isHeard = ({ kind, form, said, spans, value }: Sentence): boolean => {
+  const text = spans.map(([utterance, start, end]) => said[utterance]?.[1].slice(start, end)).join(' ');
+  if (!form.endsWith(' recognised') || /\p{L}{2}|[^\p{L}\d ]/u.test(text)) return true;
+  const heard = text.replaceAll(' ', '').toUpperCase();
+  return kind === 'phone' ? heard.endsWith(value.slice(-9)) : value.startsWith(heard);
+};
+
 const openDoor = (lang: Sentence['lang']) => {
   const countries = [countryOf(lang)];
   const config = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', countries });
@@ -27,7 +35,7 @@ export const scoreErasure = (sentences: readonly Sentence[], tell: (sentence: Se
   const kinds = new Map<string, { calls: number; found: number }>();
   for (const sentence of sentences) {
     const { lang, kind, said } = sentence;
-    if (!joinedDetectors.some((name) => name === kind)) continue;
+    if (!joinedDetectors.some((name) => name === kind) || !isHeard(sentence)) continue;
     const door = doors.get(lang) ?? openDoor(lang);
     doors.set(lang, door);
     const callData = said.map(([from, content]) => ({ from, content }));

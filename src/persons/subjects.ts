@@ -12,12 +12,13 @@ import { type JoinedDetector, joinedDetectors, versionOf } from '../privacy/find
 import { listDialled, normalizeNumber } from '../privacy/phone-number.ts';
 import type { Spoken } from '../privacy/read-pieces.ts';
 import { rememberRecent } from '../privacy/recent.ts';
+import { joinedValue } from '../privacy/tokens.ts';
 import { readUtterances } from '../privacy/transcript.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A value as its detector has it. */
-export const foundSubject = (kind: JoinedDetector, value: string): string => `${kind}\0${value}`;
+export const foundSubject = (kind: JoinedDetector, value: string): string => `${kind}\0${joinedValue(kind, value)}`;
 /** @param number E.164 where it is one, else its digits. */
 export const phoneSubject = (number: string): string => foundSubject('phone', number);
 /** A whole value, or a token anywhere, in a text or in contacts and metadata. */

@@ -52,9 +52,13 @@ export type Aliases = Map<string, string>;
 /** Carries aliases in the body of a delivery, from receiver to worker; no document ever has it. */
 export const aliasField = 'callsync:token_aliases';
 
+/** A value as it joins: nobody hears O from zero in an IBAN. */
+export const joinedValue = (kind: TokenKind, value: string): string =>
+  kind === 'iban' ? value.replaceAll('O', '0') : value;
+
 export const makeTokens = ([present, ...former]: TokenKeys, kind: TokenKind, value: string): Tokens => [
-  makeToken(present, kind, value),
-  ...former.map((key) => makeToken(key, kind, value)),
+  makeToken(present, kind, joinedValue(kind, value)),
+  ...former.map((key) => makeToken(key, kind, joinedValue(kind, value))),
 ];
 
 /** Collects pairs of tokens of our keys from a body, and ignores the sender's other values. */

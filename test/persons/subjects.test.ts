@@ -9,7 +9,7 @@ import { leavesSpeechOf } from '../../src/cli/parts/services.ts';
 import { isObject } from '../../src/lib/parse-json.ts';
 import { createSealer } from '../../src/lib/sealed.ts';
 import { meantBy, type PersonRequest } from '../../src/persons/request.ts';
-import { openSubjects, textSubject } from '../../src/persons/subjects.ts';
+import { foundSubject, openSubjects, textSubject } from '../../src/persons/subjects.ts';
 import { detect } from '../../src/privacy/detect.ts';
 import type { JoinedDetector } from '../../src/privacy/finding.ts';
 import { listDialled, normalizeNumber, writtenDigits } from '../../src/privacy/phone-number.ts';
@@ -198,6 +198,19 @@ test('a fold looks for numbers that are said unless the rules of the document re
     tokens,
   ])
     expect(read(leaving)).toEqual([true, true, true]);
+});
+
+test('a request by an IBAN finds it where a letter O was heard as zero, in clear and as a token', () => {
+  const iban = 'NO9386011117947';
+  const said = (content: string) => ({ transcript_json: { callData: [{ from: 'in', content }] } });
+  const { tokensOf, preview } = rotatedKeys[0];
+  const { subjects } = meantBy({ kind: 'iban', values: [iban] }, { countries: ['FR'], tokensOf });
+  for (const spelled of ['mon iban N O 93 86 01 11 17 947', 'mon iban N 0 93 86 01 11 17 947']) {
+    const fields = said(spelled);
+    const [found] = detect([{ speaker: '', text: spelled }], { isOn: () => true, countries: ['FR'], patterns: [] });
+    expect(isFoundBy(subjects, new Set([foundSubject('iban', found?.value ?? '')]))).toBe(true);
+    expect(isFoundBy(subjects, french.subjectsOf(preview(fields).fields).all), spelled).toBe(true);
+  }
 });
 
 /** A change of these is a change of `subjectsVersion`: stored calls have those of before. */
