@@ -1,6 +1,6 @@
 import { setImmediate as settle } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createMemoryLimit, type Permit } from '../../src/source/read/memory-limit.ts';
+import { createMemoryLimit, type Permit } from '../../src/source/list/memory-limit.ts';
 import { openMemoryList } from './memory-list.ts';
 
 type MemoryLimit = ReturnType<typeof createMemoryLimit>;

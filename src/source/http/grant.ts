@@ -78,37 +78,36 @@ const promisedPart = ({ status, body }: HttpResponse): Response => {
 };
 
 const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: unknown): CallsyncError => {
-  if (answer === undefined) {
-    const found = cause instanceof CallsyncError ? cause : cause instanceof Error ? cause.cause : undefined;
-    if (found instanceof CallsyncError) return found;
-    return transient('TOKEN_UNAVAILABLE', `callsync cannot request a token from ${endpoint.host}.`);
-  }
-  const reason = errorCode(parseObject(answer.body)?.error);
-  const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;
-  if (answer.status >= 200 && answer.status <= 299)
-    return transient('TOKEN_MALFORMED', `The token endpoint ${endpoint.host} answered without an access_token.`, {
+  if (answer !== undefined) return explainAnswer(endpoint, answer);
+  const found = cause instanceof CallsyncError || !(cause instanceof Error) ? cause : cause.cause;
+  if (found instanceof CallsyncError) return found;
+  return transient('TOKEN_UNAVAILABLE', `callsync cannot request a token from ${endpoint.host}.`);
+};
+
+const explainAnswer = ({ host, protocol }: URL, answer: HttpResponse): CallsyncError => {
+  const { status, body } = answer;
+  const reason = errorCode(parseObject(body)?.error) ?? '';
+  const said = reason === '' ? `status ${status}` : `status ${status}, ${reason}`;
+  if (status >= 200 && status <= 299)
+    return transient('TOKEN_MALFORMED', `The token endpoint ${host} answered without an access_token.`, {
       hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
     });
-  if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
-    return transient('TOKEN_UNAVAILABLE', `The token endpoint ${endpoint.host} is not available (${said}).`, {
+  if ([408, 429].includes(status) || status >= 500)
+    return transient('TOKEN_UNAVAILABLE', `The token endpoint ${host} is not available (${said}).`, {
       retryAfterMs: retryAfterOf(answer),
     });
-  }
-  if (answer.status === 404 || answer.status === 405)
-    return terminal(
-      'TOKEN_ENDPOINT_MISSING',
-      `There is no token endpoint at ${endpoint.host} for that realm (${said}).`,
-      { hint: 'Correct source.auth_url and source.realm, or source.token_url, then run callsync doctor.' },
-    );
-  const isPlain = endpoint.protocol === 'http:' && answer.status === 403;
-  const step = isPlain ? httpsStep : (nextSteps.get(reason ?? '') ?? credentialsStep);
-  const isAboutForm = answer.status === 415 || (answer.status === 400 && !nextSteps.has(reason ?? ''));
-  if (isAboutForm)
-    return terminal('TOKEN_FORM_REFUSED', `The identity provider ${endpoint.host} refused the request (${said}).`, {
+  if ([404, 405].includes(status))
+    return terminal('TOKEN_ENDPOINT_MISSING', `There is no token endpoint at ${host} for that realm (${said}).`, {
+      hint: 'Correct source.auth_url and source.realm, or source.token_url, then run callsync doctor.',
+    });
+  const step = nextSteps.get(reason);
+  if (status === 415 || (status === 400 && step === undefined))
+    return terminal('TOKEN_FORM_REFUSED', `The identity provider ${host} refused the request (${said}).`, {
       hint: 'Try the other source.token_format (`callsync doctor` does), and check source.scope.',
     });
-  return terminal('TOKEN_REFUSED', `The identity provider ${endpoint.host} refused to issue a token (${said}).`, {
-    hint: `${step} Then run callsync doctor.`,
+  const isPlain = protocol === 'http:' && status === 403;
+  return terminal('TOKEN_REFUSED', `The identity provider ${host} refused to issue a token (${said}).`, {
+    hint: `${isPlain ? httpsStep : (step ?? credentialsStep)} Then run callsync doctor.`,
   });
 };
 

@@ -7,8 +7,8 @@ import type { Api, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest } from '../pagination/pagination.ts';
-import { createMemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
+import { createMemoryLimit, type Permit } from './memory-limit.ts';
 import { isEmpty } from './observe.ts';
 
 export type Page = Awaited<ReturnType<typeof fetchPage>> & {
