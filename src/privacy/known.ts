@@ -4,17 +4,25 @@
  */
 import { joinKnown } from '../calls/known.ts';
 import { isObject } from '../lib/parse-json.ts';
-import type { Finding } from './finding.ts';
+import type { Finding, Span } from './finding.ts';
 import { phrasesOf, wordsOf } from './languages.ts';
 import { normalizeNumber, writtenDigits } from './phone-number.ts';
-import { isFiller, type NumberPiece, readPieces, type Spoken, type WordPiece } from './read-pieces.ts';
+import { isFiller, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens } from './read-text.ts';
 import { spansOf } from './runs.ts';
 
 /** Path of the rule on these values. */
 export const knownPath = 'transcript.known_values';
 
-type Said = NumberPiece | WordPiece;
+/** A word or a number, with its text and the two characters behind it. */
+interface Said extends Span {
+  readonly key: string;
+  readonly readings: readonly string[];
+  readonly written: string;
+  readonly behind: string;
+  readonly isNumber: boolean;
+  readonly isFiller: boolean;
+}
 type Countries = Parameters<typeof normalizeNumber>[1];
 type Named = readonly (readonly [value: string, label: string])[];
 export type Known = ReturnType<typeof openKnown>;
@@ -28,26 +36,23 @@ const introduces = phrasesOf((language) => language.beforeNames);
 const longest = { words: 6, characters: 24, introduction: 4, readings: 64 };
 const leastDigits = 5;
 
-const textOf = (piece: Said): string => (piece.kind === 'number' ? piece.text : piece.key);
 const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] => {
   const said: Said[] = [];
   for (const piece of texts.flatMap(({ text }, utterance) => readPieces(readTokens(text), utterance))) {
     if (piece.kind !== 'word' && piece.kind !== 'number') continue;
     const { utterance, start, end } = piece;
-    const isO = /^o$/i.test(texts[utterance]?.text.slice(start, end) ?? '') && said.at(-1)?.kind === 'word';
-    // A letter is a zero only behind a number.
-    const letter = {
-      kind: 'word',
-      utterance,
-      start,
-      end,
-      key: 'o',
-      text: 'o',
-      isSpaced: true,
-      isFiller: false,
-      isCorrection: false,
-    } as const;
-    said.push(isO ? letter : piece);
+    const text = texts[utterance]?.text ?? '';
+    const [written, behind] = [text.slice(start, end), text.slice(end, end + 2)];
+    // "o" is a zero only behind a number.
+    const isNumber = piece.kind === 'number' && (!/^o$/i.test(written) || said.at(-1)?.isNumber !== false);
+    const readings =
+      piece.kind === 'word'
+        ? [piece.key]
+        : isNumber
+          ? [piece.text, ...piece.others.map((one) => one.replaceAll(' ', ''))]
+          : ['o'];
+    const [key = ''] = readings;
+    said.push({ utterance, start, end, key, readings, written, behind, isNumber, isFiller: isFiller(piece) });
   }
   return said;
 };
@@ -67,7 +72,7 @@ export const listNamed = (fields: Readonly<Record<string, unknown>>, isNamed: (k
 const listForms = (value: string, countries: Countries): readonly string[] => {
   const digits = value.replaceAll(/\D/g, '');
   const number = digits.length < leastDigits ? '' : (normalizeNumber(value, countries) ?? '');
-  const words = readSaid([{ text: value.replace(/@.*$/, '') }]).map(textOf);
+  const words = readSaid([{ text: value.replace(/@.*$/, '') }]).map(({ key }) => key);
   const isCode = digits !== '' && words.length < 3;
   const parts = isCode ? [] : words.flatMap((word, at) => [[word], words.slice(at, at + 2), words.slice(at, at + 3)]);
   const ways = [words, ...parts].filter((way) => way.some((word) => word.length > 1 && !titles.has(word)));
@@ -114,50 +119,42 @@ export const findKnown = (spoken: readonly Spoken[], { labelOf, mayGoOn }: Known
     for (const word of words.slice(from, from + longest.characters)) {
       const last = own.at(-1);
       // A number goes on behind "yes" and "then", also in the next utterance.
-      if (last?.kind === 'number' && isFiller(word)) continue;
-      if (last && word.kind === 'word' && word.utterance !== last.utterance) break;
-      const readings = word.kind === 'number' ? [word.text, ...word.others] : [word.key];
-      texts = texts.flatMap((text) => readings.map((reading) => text + reading)).filter(mayGoOn);
+      if (last?.isNumber === true && word.isFiller) continue;
+      if (last && !word.isNumber && word.utterance !== last.utterance) break;
+      texts = texts.flatMap((text) => word.readings.map((reading) => text + reading)).filter(mayGoOn);
       if (texts.length === 0 || texts.length > longest.readings) break;
       own.push(word);
       const found = texts.map(labelOf).find((one) => one !== undefined);
       if (found !== undefined) [label, count] = [found, own.length];
     }
     const meant = own.slice(0, count);
-    const [first] = meant;
-    if (first === undefined || !isMeant(words, from, meant, plain[first.utterance]?.text ?? '', labelOf)) continue;
+    const last = meant.at(-1);
+    if (last === undefined || !isMeant(words, from, meant, labelOf)) continue;
     const spans = spansOf(meant).map((span) => plain[span.utterance]?.placeOf(span) ?? span);
     findings.push({ detector: 'known', value: label, spans });
-    from = words.indexOf(meant.at(-1) as Said, from);
+    from = words.indexOf(last, from);
   }
   return findings;
 };
 
-const isCapital = (word: Said): boolean => word.kind === 'word' && /^\p{Lu}\p{Ll}/u.test(word.text);
+const isCapital = ({ written }: Said): boolean => /^\p{Lu}\p{Ll}/u.test(written);
 
 /** Whether words are a name: spelled, introduced, beside another, with a capital in a sentence, alone, or not ordinary. */
-const isMeant = (
-  words: readonly Said[],
-  from: number,
-  own: readonly Said[],
-  text: string,
-  labelOf: Known['labelOf'],
-) => {
-  const { utterance, start } = own[0] as Said;
-  const [before, behind] = [words[from - 1], words[from + own.length]];
-  const names = own.map(textOf).filter((word) => !titles.has(word));
-  if (names.length > 1 || own.some(({ kind }) => kind === 'number')) return true;
-  const keys = words.slice(Math.max(0, from - longest.introduction), from).map((word) => ({ key: textOf(word) }));
-  if (keys.some((_, at) => introduces(keys, at)?.end === keys.length)) return true;
-  const isNear = (word: Said) =>
-    word.utterance === utterance && textOf(word).length > (titles.has(textOf(word)) ? 3 : 1);
-  const beside = [words.slice(0, from).findLast(isNear), words.slice(from + own.length).find(isNear)];
-  const isSpelled = behind?.utterance === utterance && textOf(behind) === names[0]?.charAt(0);
-  if (isSpelled || beside.some((word) => word && labelOf(textOf(word)) !== undefined)) return true;
-  const isFirst = before?.utterance !== utterance;
-  const isWithin = !isFirst && !isCapital(before) && !/[.!?…]/.test(text.slice(before.end, start));
-  if (isWithin && isCapital(own[0] as Said)) return true;
-  const isOrdinary = names.some((name) => name.length < 3 || ordinary.has(name));
-  if (!isOrdinary || /^['’]s\b/.test(text.slice(own.at(-1)?.end))) return isFirst || !articles.has(textOf(before));
-  return words.every((word) => word.utterance !== utterance || own.includes(word) !== isFiller(word));
+const isMeant = (words: readonly Said[], from: number, own: readonly Said[], labelOf: Known['labelOf']) => {
+  const names = own.filter(({ key }) => !titles.has(key));
+  const [name] = names;
+  if (name === undefined || names.length > 1 || own.some(({ isNumber }) => isNumber)) return true;
+  const said = words.slice(Math.max(0, from - longest.introduction), from);
+  if (said.some((_, at) => introduces(said, at)?.end === said.length)) return true;
+  const same = words.filter(({ utterance }) => utterance === name.utterance);
+  const [at, end] = [same.indexOf(own[0] as Said), same.indexOf(own.at(-1) as Said) + 1];
+  const isNear = ({ key }: Said) => key.length > (titles.has(key) ? 3 : 1);
+  const beside = [same.slice(0, at).findLast(isNear), same.slice(end).find(isNear)];
+  const isSpelled = same[end]?.key === name.key.charAt(0);
+  if (isSpelled || beside.some((word) => word && labelOf(word.key) !== undefined)) return true;
+  const before = same[at - 1];
+  if (before && !isCapital(before) && !/[.!?…]/.test(before.behind) && isCapital(own[0] as Said)) return true;
+  const isOrdinary = name.key.length < 3 || ordinary.has(name.key);
+  if (!isOrdinary || /^['’]s/.test(name.behind)) return before === undefined || !articles.has(before.key);
+  return same.every((word) => own.includes(word) !== word.isFiller);
 };
