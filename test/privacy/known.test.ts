@@ -55,7 +55,7 @@ test.each([
 const [phone] = makeTokens([{ id: 'k1', bytes: Buffer.alloc(32, 7) }], 'phone', '+33639981234');
 test.each([
   ['zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre', `${phone} … … … … …`],
-  ['zero six trente neuf quatre vingt dix huit douze trente quatre', `${phone} … … … … … … … … …`],
+  ['zero six trente neuf quatre vingt dix huit douze trente quatre', `${phone} … … … … … … … … … …`],
   ['06 39 ## oui ## 98 12 34', `${phone} … ## oui ## … … …`],
   ['le 06 39 98 56 78', 'le 06 39 98 56 78'],
   ['client c 48213 aux sales', 'client [known] … aux sales'],
