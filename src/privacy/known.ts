@@ -155,6 +155,6 @@ const isMeant = (words: readonly Said[], from: number, own: readonly Said[], lab
   const before = same[at - 1];
   if (before && !isCapital(before) && !/[.!?…]/.test(before.behind) && isCapital(own[0] as Said)) return true;
   const isOrdinary = name.key.length < 3 || ordinary.has(name.key);
-  if (!isOrdinary || /^['’]s/.test(name.behind)) return before === undefined || !articles.has(before.key);
+  if (!isOrdinary || /^['’]s/.test(name.behind)) return !articles.has(before?.written.toLowerCase() ?? '');
   return same.every((word) => own.includes(word) !== word.isFiller);
 };

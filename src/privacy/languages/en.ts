@@ -71,12 +71,11 @@ export const english: Language = {
   },
   titles: 'mr mrs ms miss dr sir madam customer service support reception desk sales ltd inc llc the of and',
   beforeNames: `mr, mrs, mister, missus, ms, miss, dr, doctor, name is, name s, name, surname, surname is, i am, i m, this is, hi, hello, hey, dear, thanks, thank you, bye, goodbye,
-    speaking to, speak to, speaking with, speak with, called, morning, afternoon, evening`,
+    tell, ask, speaking to, speak to, speaking with, speak with, called, morning, afternoon, evening`,
   articles: 'the a an these those my your his her its our their some any every each another',
   ordinaryNames: `will mark grace rose hope joy faith may june april august grant rich bill rob pat sue frank art drew chase miles wade pierce chuck guy max jan mac
-    summer autumn winter spring dawn eve penny sandy sunny merry earnest patience mercy charity long short young old black white brown green gray grey blue gold
-    silver king price cost rice wood woods field hill day week friday monday sunday north south east west love good best better strong sharp smart wise noble
-    sweet small little power law case bond cash sales gift reading read cross close fair fast fine fry head hand heard hurt just keen key land lane light lock
-    main major march mill nice pace page park peace place post quick rush self speed still street swift tell wild worth ward well wells wright bank church hall
-    bright early english french german ring root rule shore stone temple cook ball bell bridge glass house flowers wall water waters christmas sample nick`,
+    summer autumn winter spring dawn eve penny sandy sunny merry earnest patience mercy charity long short young old black white brown green grey blue gold
+    silver price cost rice day week friday monday sunday north south east west love good best better strong sharp smart wise noble
+    sweet small little power law case bond cash sales gift reading read cross close fair fast fine fry head hand heard hurt just keen key land light lock
+    main major march mill nice pace page park peace place post quick rush self speed still street swift tell wild worth ward well bank bright early english french german stone cook house wall water waters christmas sample nick`,
 };

@@ -76,11 +76,11 @@ export const french: Language = {
   titles:
     'm mr mme mlle monsieur madame mademoiselle docteur dr maitre service client clients accueil societe sarl sas sa ste et le la les de du des d l',
   beforeNames: `monsieur, madame, mademoiselle, m, mr, mme, mlle, docteur, dr, maitre, appelle, nom, prenom, nom c est, prenom c est, nom de, nom de famille,
-    nom de famille c est, nom est, prenom est, part de, je suis, bonjour, bonsoir, salut, merci, cher, chere, ici, au revoir`,
+    nom de famille c est, nom est, prenom est, part de, dire a, parler a, demander a, je suis, bonjour, bonsoir, salut, merci, cher, chere, ici, au revoir`,
   articles:
     'le la les l un une des du au aux ce cet cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs',
   ordinaryNames: `petit petite grand grande gros blanc blanche noir roux rouge brun brune vert bleu gris bon bonne beau bel belle jolie joli fort forte court long
-    large jeune vieux ancien riche sage vaillant gentil doux fier content juste parfait fidele modeste desire aime aimee grace rose claire clair victoire chance
+    large jeune vieux ancien riche sage vaillant gentil doux fier content juste parfait fidele modeste desire aime grace rose claire clair victoire chance
     ange reine lucky noel mars mai avril juin dimanche midi nord sud est ouest point premier dernier tout place ville page pain vin bois fin fer gel sol sel
     bar bas ben van don droit garde noble cher ami cousin mer paris port pont part pas plus pour prix tard temps terre vide vie vrai maitre chef pire`,
 };
