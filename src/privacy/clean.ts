@@ -4,11 +4,12 @@ import { knownField } from '../calls/known.ts';
 import { type Redaction, redactionsField } from '../calls/redactions.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { detect } from './detect.ts';
-import { announces } from './detect-context.ts';
+import { announces, findMentions } from './detect-context.ts';
 import { type Finding, joinedDetectors } from './finding.ts';
 import { lookAt } from './first-look.ts';
 import { findKnown, type Known, listNamed, openKnown } from './known.ts';
 import { normalizeNumber } from './phone-number.ts';
+import { readTokens } from './read-text.ts';
 import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
 import { leastDigits } from './runs.ts';
@@ -274,18 +275,17 @@ const wordsOf = rememberRecent(mostNames, (name) =>
 );
 
 /** Whether a name by itself announces a card verification value or a date of birth. */
-const isAnnouncing = rememberRecent(mostNames, (name) => announces(wordsOf(name)));
+const isAnnouncing = rememberRecent(mostNames, (name) => announces(findMentions(readTokens(wordsOf(name)))));
 
 const identifier = /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|ph_[a-z\d]+_[a-z2-7]{52})$/;
 const timestamp = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 
 /** Most values of a record are ids, times and single words, which hold no personal value. */
 const isPlain = (text: string, name: string): boolean => {
-  const { parts, hasSign, hasDot } = lookAt(text);
-  const digits = parts.reduce((sum, part) => sum + Math.max(0, part), 0);
+  const { digits, hasSign, hasDot, hasCue } = lookAt(text);
   if (digits === 0 && !(hasSign && hasDot)) return true;
   if (identifier.test(text)) return true;
-  const isLittle = digits < leastDigits && !hasSign && !announces(text);
+  const isLittle = digits < leastDigits && !hasSign && !hasCue;
   return (isLittle || timestamp.test(text)) && !isAnnouncing(name);
 };
 

@@ -1,7 +1,7 @@
 /** Finds values that only their context shows: card verification values, dates of birth, expiry dates, accounts. */
 import type { Span } from './finding.ts';
 import type { Announced } from './languages/language.ts';
-import { compilePhrases, languages, splitPhrases, wordsOf } from './languages.ts';
+import { compilePhrases, languages, wordsOf } from './languages.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
 import type { Token } from './read-text.ts';
 import { type Claims, findRuns, spansOf, textOf } from './runs.ts';
@@ -12,6 +12,16 @@ export interface Mention {
   readonly kind: Announced;
   readonly start: number;
   readonly end: number;
+}
+
+/** A conversation, and what is known of it. */
+export interface Talk {
+  readonly spoken: readonly Spoken[];
+  /** Pieces of each utterance. */
+  readonly pieces: readonly (readonly Piece[])[];
+  /** Utterances that are read. */
+  readonly chosen: readonly number[];
+  readonly mentionsIn: (utterance: number) => readonly Mention[];
 }
 
 const announcements = compilePhrases(
@@ -29,31 +39,13 @@ export const findMentions = (tokens: readonly Token[]): readonly Mention[] => {
   return mentions.sort((a, b) => a.end - b.end || b.start - a.start);
 };
 
-/** Kinds of values that nothing but words shows. */
-/** Short ones, which no other look finds. */
-const inContext = ['cvv', 'birth', 'last4', 'expiry'] as const;
-export type InContext = (typeof inContext)[number] | 'account';
+export type InContext = (typeof shortKinds)[number] | 'account';
 
-const accents: Readonly<Record<string, string>> = {
-  a: '[a\u00e0\u00e2]',
-  e: '[e\u00e9\u00e8\u00ea]',
-  o: '[o\u00f4]',
-  u: '[u\u00fb]',
-};
-const patternOf = (words: readonly string[]): string =>
-  words
-    .map((word) => word.replaceAll('*', '[a-z]*').replace(/^_$/, '[a-z]+'))
-    .map((word) => word.replaceAll(/(?<!\[)[aeou]/g, (letter) => accents[letter] ?? letter))
-    .join('[^a-z\\d\u00e0-\u00ff]*');
-/** Nearly no text announces a value, and reading its words costs several times as much as this. */
-const announcing = new RegExp(
-  `(?<![a-z\\d\u00e0-\u00ff_[])(?:${languages
-    .flatMap(({ announces: own }) => inContext.flatMap((kind) => splitPhrases(own[kind])).map(patternOf))
-    .join('|')})(?![a-z\\d\u00e0-\u00ff])`,
-);
-
+/** Values that may have fewer digits than any number by itself. */
+export const shortKinds = ['cvv', 'birth', 'last4', 'expiry'] as const;
 /** Whether words announce a value that only they show. */
-export const announces = (text: string): boolean => announcing.test(text.toLowerCase());
+export const announces = (mentions: readonly Mention[]): boolean =>
+  mentions.some(({ kind }) => shortKinds.some((own) => own === kind));
 
 /** `answersWithin` = utterances behind the question in which its answer is looked for. `reach` = most characters between the announcement and the value, in one utterance. */
 const near = { answersWithin: 2, reach: 60 };
@@ -72,62 +64,36 @@ const codeFinder =
 /** Claims the first value behind each mention: in the rest of its utterance, then in the beginnings of the next ones. */
 export const claimAnnounced = (
   detector: InContext,
-  spoken: readonly Spoken[],
-  pieces: readonly (readonly Piece[])[],
-  mentionsIn: (utterance: number) => readonly Mention[],
-  announcing: readonly number[],
+  { spoken, pieces, chosen, mentionsIn }: Talk,
   claims: Claims,
   { answersWithin, reach } = near,
 ): void => {
-  const known = new Map<number, Heard>();
-  const hear = (utterance: number): Heard => {
-    const values = () => finders[detector](pieces.slice(utterance, utterance + 1 + near.answersWithin));
-    const heard = known.get(utterance) ?? hearValues(detector, spoken[utterance]?.text ?? '', values());
-    known.set(utterance, heard);
-    return heard;
-  };
-  const note = ([first]: readonly Span[]): void => {
-    if (first !== undefined) hear(first.utterance).claimed[first.start] = 1;
-  };
-  for (const finding of claims.findings) if (finding.detector === detector) note(finding.spans);
-  for (const utterance of announcing) {
-    for (const { kind, end } of mentionsIn(utterance)) {
+  const begins = spoken.map(() => undefined as ReadonlyMap<number, Value> | undefined);
+  const valuesIn = (utterance: number): ReadonlyMap<number, Value> =>
+    (begins[utterance] ??= new Map(
+      finders[detector](pieces.slice(utterance, utterance + 1 + near.answersWithin)).map((value) => [
+        value.spans[0]?.start ?? 0,
+        value,
+      ]),
+    ));
+  for (const asked of chosen) {
+    for (const { kind, end } of mentionsIn(asked)) {
       if (kind !== detector) continue;
-      const windows = Array.from({ length: 1 + answersWithin }, (_, behind) => ({
-        heard: hear(utterance + behind),
-        from: behind === 0 ? end : 0,
-      }));
-      if (windows.some(({ heard, from }) => isAnswered(heard, from, reach))) continue;
-      const value = windows.flatMap(({ heard, from }) => firstWithin(heard, from, reach, claims) ?? [])[0];
-      if (value === undefined) continue;
-      claims.add(detector, value.value, value.spans);
-      note(value.spans);
+      const places = spoken
+        .slice(asked, asked + 1 + answersWithin)
+        .map(({ text }, by) => ({ text, utterance: asked + by, from: by === 0 ? end : 0 }));
+      const isAnswered = places.some(
+        ({ text, utterance, from }) =>
+          text.includes(`[${detector}]`, from) || claims.hasBegun(detector, utterance, from, from + reach),
+      );
+      if (isAnswered) continue;
+      const values = places.flatMap(({ utterance, from }) =>
+        Array.from({ length: reach }, (_, at) => valuesIn(utterance).get(from + at) ?? []).flat(),
+      );
+      const value = values.find(({ spans }) => claims.isFree(spans));
+      if (value !== undefined) claims.add(detector, value.value, value.spans);
     }
   }
-};
-
-type Heard = ReturnType<typeof hearValues>;
-
-/** Announcements and values in one utterance. */
-const hearValues = (detector: string, text: string, values: readonly Value[]) => ({
-  values,
-  /** Values before it stand before every further mention. */
-  next: 0,
-  /** Position of the last replaced value; -1 if there is none. */
-  lastReplaced: text.lastIndexOf(`[${detector}]`),
-  /** Characters at which a value of the kind begins: each mention announces one. */
-  claimed: new Uint8Array(text.length),
-});
-
-const isAnswered = ({ lastReplaced, claimed }: Heard, from: number, reach: number): boolean =>
-  lastReplaced >= from || claimed.subarray(from, from + reach).includes(1);
-
-const firstWithin = (heard: Heard, from: number, reach: number, claims: Claims): Value | undefined => {
-  const startOf = (at: number): number => heard.values[at]?.spans[0]?.start ?? Number.POSITIVE_INFINITY;
-  while (startOf(heard.next) < from) heard.next += 1;
-  for (let at = heard.next; startOf(at) < from + reach; at += 1)
-    if (claims.isFree((heard.values[at] as Value).spans)) return heard.values[at];
-  return undefined;
 };
 
 const months = wordsOf((language) => language.months);

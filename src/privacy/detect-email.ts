@@ -56,7 +56,8 @@ const readParts = (said: readonly Said[]): readonly AddressPart[] => {
   for (let at = 0; at < said.length; ) {
     const found = phrases(words, at);
     const [first, last] = [said[at] as Said, said[(found?.end ?? at + 1) - 1] as Said];
-    if (found === undefined || first.utterance !== last.utterance) {
+    const isHost = said.slice(Math.max(0, at - 2), at).some((piece) => maySign.has(keyOf(piece)));
+    if (found === undefined || first.utterance !== last.utterance || ('host' in found.meaning && !isHost)) {
       plain.push(first);
       at += 1;
       continue;
@@ -75,7 +76,7 @@ const readParts = (said: readonly Said[]): readonly AddressPart[] => {
 /** @param pieces of one utterance, or of several that follow each other. */
 export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): void => {
   const said = listSaid(pieces);
-  if (!said.some((piece) => piece.kind !== 'number' && maySign.has(piece.key))) return;
+  if (!said.some((piece) => maySign.has(keyOf(piece)) && claims.isFree([piece]))) return;
   const parts = readParts(said);
   for (const [at, part] of parts.entries()) {
     if (part.sign !== '@' && part.sign !== 'at') continue;
@@ -114,7 +115,8 @@ const isAddress = (parts: readonly Part[], at: number, local: readonly Part[], h
   return words.some((_, index) => announcement(words, index) !== undefined);
 };
 
-const isFiller = (part: Part | undefined): boolean => part?.piece.kind === 'word' && part.piece.isFiller;
+const isFiller = (part: Part | undefined): boolean =>
+  part?.kind === 'word' && part.piece.kind === 'word' && part.piece.isFiller;
 
 /** Index of the part before the sign: fillers count only where nothing else is before them. */
 const skipHesitation = (parts: readonly AddressPart[], at: number): number => {
@@ -124,7 +126,7 @@ const skipHesitation = (parts: readonly AddressPart[], at: number): number => {
   const isNone =
     part === undefined ||
     (part.kind === 'mark' && part.sign === undefined) ||
-    (before.has(part.text) && parts[last - 1]?.sign === undefined);
+    (part.kind === 'word' && before.has(part.text) && parts[last - 1]?.sign === undefined);
   return isNone ? at - 1 : last;
 };
 

@@ -124,7 +124,7 @@ const listClaims = (
     const rank = ranks[kind][scope] - (isCorrected ? corrected : 0) + (isUsual ? 0 : ungrouped);
     if (isOn(detector)) listed.push({ ...candidate, run, detector, rank, read });
   };
-  const isDigits = !/[AB]/.test(text);
+  const isDigits = !/\D/.test(text);
   if (length >= fewestOfCard && isDigits && isCard(text))
     list('card', 'card', () => (name() === 'nir' ? undefined : text));
   const nir = length === 13 || length === 15 ? readNir(text) : undefined;

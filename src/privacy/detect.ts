@@ -3,16 +3,24 @@
  * Order decides between two meanings: a written address, values with check digits (IBAN, card, NIR), telephone
  * numbers, values that their context reveals, and configured patterns.
  */
-import { announces, atOnce, claimAnnounced, findMentions, type InContext, type Mention } from './detect-context.ts';
+import {
+  announces,
+  atOnce,
+  claimAnnounced,
+  findMentions,
+  type InContext,
+  type Mention,
+  type Talk,
+} from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
-import { claimIbans, findWrittenIbans } from './detect-iban.ts';
+import { claimIbans } from './detect-iban.ts';
 import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
-import { chooseUtterances, lookAt } from './first-look.ts';
+import { chooseUtterances } from './first-look.ts';
 import type { Announced } from './languages/language.ts';
 import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens, type Token } from './read-text.ts';
-import { Claims, findRuns } from './runs.ts';
+import { type Atom, Claims, findRuns } from './runs.ts';
 
 interface DetectOptions extends Pick<NumberOptions, 'isOn' | 'countries'> {
   /** Patterns of the configuration, by name. */
@@ -26,34 +34,25 @@ interface DetectOptions extends Pick<NumberOptions, 'isOn' | 'countries'> {
  * No two findings overlap.
  */
 export const detect = (conversation: readonly Spoken[], options: DetectOptions, budget = new Budget(conversation)) => {
-  const { patterns } = options;
+  const { patterns, isOn } = options;
   const plain = conversation.map(({ text }) => readPlain(text));
   const spoken = conversation.map(({ speaker }, index) => ({ speaker, text: plain[index]?.text ?? '' }));
   const claims = new Claims(spoken);
-  const looks = spoken.map(({ text }) => lookAt(text));
   const read: Token[][] = [];
   const tokensOf = (at: number): readonly Token[] => (read[at] ??= readTokens(spoken[at]?.text ?? ''));
   const heard: (readonly Mention[])[] = [];
   const mentionsIn = (at: number): readonly Mention[] => (heard[at] ??= findMentions(tokensOf(at)));
-  const announcing: number[] = [];
-  const chosen = chooseUtterances(spoken, looks, (at) => {
-    const isAnnouncing = announces(spoken[at]?.text ?? '');
-    if (isAnnouncing) announcing.push(at);
-    return isAnnouncing;
-  });
-  if (chosen !== undefined)
-    readConversation(
-      spoken,
-      {
-        ...options,
-        budget,
-        tokensOf,
-        mentionsIn,
-        announcing,
-        chosen: [...chosen.keys()].filter((at) => chosen[at]),
-      },
-      claims,
+  const isChosen = chooseUtterances(spoken, (at) => announces(mentionsIn(at)));
+  if (isChosen !== undefined) {
+    if (isOn('email'))
+      for (const [index, { text }] of spoken.entries())
+        for (const { value, spans } of findWrittenEmails(text, index)) claims.add('email', value, spans);
+    const pieces = spoken.map(({ text }, at): readonly Piece[] =>
+      isChosen[at] ? readPieces(tokensOf(at), at, hyphened.test(text)) : text === '' ? [] : passedOver,
     );
+    const chosen = [...isChosen.keys()].filter((at) => isChosen[at]);
+    detectIn({ spoken, pieces, chosen, mentionsIn }, { ...options, budget }, claims);
+  }
   for (const { name, pattern } of patterns) claimPattern(spoken, name, pattern, claims);
   const findings = budget.over.size === 0 ? claims.findings : coverWhole(spoken, claims.findings, budget.over);
   return findings.map((finding) => ({
@@ -62,37 +61,9 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
   }));
 };
 
-interface ReadOptions extends DetectOptions, Pick<NumberOptions, 'budget'> {
-  tokensOf(utterance: number): readonly Token[];
-  mentionsIn(utterance: number): readonly Mention[];
-  /** Utterances that announce a value which only words show. */
-  readonly announcing: readonly number[];
-  /** Utterances that are read. */
-  readonly chosen: readonly number[];
-}
-/** Pieces of each utterance. */
-type Pieces = readonly (readonly Piece[])[];
-
-const readConversation = (spoken: readonly Spoken[], options: ReadOptions, claims: Claims): void => {
-  const { budget, isOn } = options;
-  const isChosen = new Set(options.chosen);
-  if (isOn('email'))
-    for (const [index, { text }] of spoken.entries())
-      for (const { value, spans } of findWrittenEmails(text, index)) claims.add('email', value, spans);
-  const pieces: Pieces = spoken.map(({ text }, utterance) => {
-    if (!isChosen.has(utterance)) return text === '' ? [] : passedOver;
-    for (const finding of isOn('iban') ? findWrittenIbans(text, utterance) : [])
-      claims.add('iban', finding.value, finding.spans);
-    return readPieces(options.tokensOf(utterance), utterance, hyphened.test(text));
-  });
-  const streams = joinTurns(spoken, pieces);
-  detectIn(spoken, pieces, streams, options, claims);
-  if (budget.over.size > 0) claimHalves(streams, budget.over, claims);
-};
-
 /** An utterance beside one that is replaced as a whole may hold half of a value. */
-const claimHalves = (streams: readonly Piece[][], over: ReadonlySet<number>, claims: Claims): void => {
-  for (const run of streams.flatMap(findRuns)) {
+const claimHalves = (runs: readonly (readonly Atom[])[], over: ReadonlySet<number>, claims: Claims): void => {
+  for (const run of runs) {
     const halves = run.filter((atom) => !over.has(atom.utterance) && claims.isFree([atom]));
     if (halves.length > 0 && run.some(({ utterance }) => over.has(utterance))) claims.add('unread', '', halves);
   }
@@ -128,43 +99,46 @@ const passedOver: readonly Piece[] = [
   },
 ];
 
-const detectIn = (
-  spoken: readonly Spoken[],
-  pieces: Pieces,
-  streams: readonly Piece[][],
-  options: ReadOptions,
-  claims: Claims,
-): void => {
-  const { isOn, mentionsIn, announcing } = options;
+const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budget'>, claims: Claims): void => {
+  const { spoken, pieces, mentionsIn } = talk;
+  const { isOn, budget } = options;
+  const named = new Map<number, ReadonlySet<Announced>>();
+  const kindsNear = (utterance: number): ReadonlySet<Announced> =>
+    new Set(mentionsNear(utterance).map(({ kind }) => kind));
+  const mentionsNear = (utterance: number): readonly Mention[] =>
+    [0, 1, -1, -2, -3].flatMap((by) => (spoken[utterance + by] === undefined ? [] : mentionsIn(utterance + by)));
   /** By the same utterance, the next or one of three before. */
-  const isNamed = (own: Announced, utterance: number): boolean =>
-    [0, 1, -1, -2, -3].some(
-      (by) => spoken[utterance + by] && mentionsIn(utterance + by).some(({ kind }) => kind === own),
-    );
+  const isNamed = (kind: Announced, utterance: number): boolean => {
+    const kinds = named.get(utterance) ?? kindsNear(utterance);
+    named.set(utterance, kinds);
+    return kinds.has(kind);
+  };
   const nameAt = (utterance: number, start: number): Announced | undefined => {
-    const own = mentionsIn(utterance);
     for (const by of [0, 1, 2, 3]) {
       const asked = spoken[utterance - by] === undefined ? [] : mentionsIn(utterance - by);
       const last = asked.findLast(({ end }) => by > 0 || end <= start);
       // Each mention announces one value.
       if (last !== undefined) return claims.hasAny(utterance - by, last.end, utterance, start) ? undefined : last.kind;
     }
-    return own[0]?.kind;
+    return mentionsIn(utterance)[0]?.kind;
   };
   const claim = (kind: InContext, within?: typeof atOnce): void => {
-    if (isOn(kind)) {
-      const among = kind === 'account' ? options.chosen : announcing;
-      claimAnnounced(kind, spoken, pieces, mentionsIn, among, claims, within);
-    }
+    if (isOn(kind)) claimAnnounced(kind, talk, claims, within);
   };
-  for (const stream of streams) {
+  const [own, all] = joinTurns(spoken, pieces);
+  const runs = [
+    ...own.flatMap(findRuns),
+    ...all.flatMap(findRuns).filter((run) => run.some(({ isAnswer }) => isAnswer)),
+  ];
+  for (const stream of [...own, ...all]) {
     if (isOn('email')) claimSpokenEmails(stream, claims);
-    if (isOn('iban')) claimIbans(stream, nameAt, claims);
+    if (isOn('iban')) claimIbans(stream, isNamed, nameAt, claims);
   }
   claim('account');
   for (const kind of ['cvv', 'last4', 'expiry'] as const) claim(kind, atOnce);
-  detectNumbers(streams.flatMap(findRuns), { ...options, isNamed, nameAt }, claims);
+  detectNumbers(runs, { ...options, isNamed, nameAt }, claims);
   for (const kind of ['last4', 'cvv', 'birth', 'expiry'] as const) claim(kind);
+  if (budget.over.size > 0) claimHalves(runs, budget.over, claims);
 };
 
 const claimPattern = (spoken: readonly Spoken[], name: string, pattern: RegExp, claims: Claims): void => {

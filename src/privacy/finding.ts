@@ -2,12 +2,12 @@
 
 /** Raise it if a detector finds more or fewer values than before. */
 export const detectorVersions = {
-  iban: 3,
-  account: 1,
+  iban: 4,
+  account: 2,
   card: 3,
   nir: 3,
   phone: 3,
-  email: 2,
+  email: 3,
   cvv: 2,
   birth: 2,
   expiry: 1,

@@ -3,9 +3,11 @@
  * The look may choose too many utterances, never too few.
  */
 
+import { shortKinds } from './detect-context.ts';
 import { languages, splitPhrases } from './languages.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { fillers, longestInterruption, type Spoken } from './read-pieces.ts';
+import { toKey } from './read-text.ts';
 import { interruptionWords, leastDigits } from './runs.ts';
 
 type Look = ReturnType<typeof lookAt>;
@@ -13,8 +15,12 @@ type Look = ReturnType<typeof lookAt>;
 /** Neighbours that may hold the beginning of a value, such as the letters of an account, or its end. */
 const reach = 2;
 
-/** Table by character code, because every letter of every call is looked up. */
-const letters = new Uint8Array(0x250).map((_, code) => Number(/[a-z\u00c0-\u024f]/i.test(String.fromCharCode(code))));
+/** Table by character code, because every letter of every call is looked up: its place in the alphabet without accents. */
+const letters = new Uint8Array(0x250).map((_, code) => {
+  const text = String.fromCharCode(code);
+  return /[a-z\u00c0-\u024f]/i.test(text) ? toKey(text).charCodeAt(0) & 31 || 27 : 0;
+});
+const isLetter = (code: number): boolean => (letters[code] ?? 0) > 0;
 /** Only Latin letters and common punctuation are handled. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
@@ -24,13 +30,31 @@ const addressSigns = new Set([...lastWords(({ signs }) => signs['@']), 'at', 'ch
 const addressDots = lastWords(({ signs }) => signs['.']);
 /** Words behind which a number goes on after more words than elsewhere. */
 const goesOn = lastWords((language) => `${language.corrections},${language.hesitations}`);
+/** Of a card verification value, or of month and year. */
+const fewestDigits = 3;
 /** Our own tokens, which detectors skip. */
 const tokenBegin = 'ph';
+/** The longest word of each phrase that announces a value which few digits have. */
+const cues = new Set(
+  languages.flatMap(({ announces }) =>
+    shortKinds
+      .flatMap((kind) => splitPhrases(announces[kind]))
+      .map((words) => toKey([...words].sort((a, b) => b.length - a.length)[0] ?? '')),
+  ),
+);
 /** Every other word is neither number nor filler. */
-const known = new Set([...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots, ...goesOn, tokenBegin]);
+const known = new Set([
+  ...cues,
+  ...mostDigitsOf.keys(),
+  ...fillers,
+  ...addressSigns,
+  ...addressDots,
+  ...goesOn,
+  tokenBegin,
+]);
 /** The first and the last letter, small or capital. */
 const endsOf = (text: string, from: number, to: number): number =>
-  ((text.charCodeAt(from) & 31) << 5) | (text.charCodeAt(to - 1) & 31);
+  ((letters[text.charCodeAt(from)] ?? 0) << 5) | (letters[text.charCodeAt(to - 1)] ?? 0);
 /** By these, a bit for each length of a known word: nearly all talk is passed over without making strings. */
 const knownLengths = new Int32Array(1024);
 for (const word of known) {
@@ -52,22 +76,25 @@ const addWord = (parts: number[]): void => {
  */
 export const lookAt = (text: string) => {
   const parts: number[] = [];
-  let [hasNumber, hasSign, hasDot] = [false, false, false];
-  const count = (digits: number): void => {
-    hasNumber = true;
-    parts.push(digits);
+  let [digits, hasSign, hasDot, hasCue] = [0, false, false, false];
+  const count = (own: number): void => {
+    digits += own;
+    parts.push(own);
   };
   for (let at = 0; at < text.length; ) {
     const code = text.charCodeAt(at);
     const from = at;
     at += 1;
-    if (letters[code] === 1) {
-      while (letters[text.charCodeAt(at)] === 1) at += 1;
-      const isSpelled = at - from === 1;
+    if (isLetter(code)) {
+      let highest = code;
+      for (; isLetter(text.charCodeAt(at)); at += 1) highest |= text.charCodeAt(at);
       const lengths = knownLengths[endsOf(text, from, at)] as number;
       const word = (lengths & (1 << (at - from))) === 0 ? '' : text.slice(from, at).toLowerCase();
+      hasCue ||= word !== '' && cues.has(highest > 0x7f ? toKey(word) : word);
       if (!known.has(word)) {
-        if (!isSpelled) addWord(parts);
+        // Letters of an account, not "I", "a", "il y a" and "c'est".
+        if (at - from > 1) addWord(parts);
+        else if (!/[aiy'\u2019]/i.test(text.slice(from - 1, at + 1))) parts.push(1);
         continue;
       }
       const spoken = mostDigitsOf.get(word);
@@ -81,12 +108,13 @@ export const lookAt = (text: string) => {
     } else if (isDigit(code)) {
       while (isDigit(text.charCodeAt(at))) at += 1;
       // Accounts have letters and digits in one.
-      count(letters[text.charCodeAt(from - 1)] === 1 ? 2 * (at - from) : at - from);
-    } else if (isForeign(code)) return { parts: [leastDigits], hasNumber: true, hasSign: true, hasDot: true };
+      count(isLetter(text.charCodeAt(from - 1)) ? 2 * (at - from) : at - from);
+    } else if (isForeign(code))
+      return { parts: [leastDigits], digits: leastDigits, hasSign: true, hasDot: true, hasCue: true };
     else if (code === 0x40) hasSign = true;
     else if (code === 0x2e) hasDot = true;
   }
-  return { parts, hasNumber, hasSign, hasDot };
+  return { parts, digits, hasSign, hasDot, hasCue };
 };
 
 /**
@@ -95,10 +123,10 @@ export const lookAt = (text: string) => {
  */
 export const chooseUtterances = (
   spoken: readonly Spoken[],
-  looks: readonly Look[],
   announces: (utterance: number) => boolean,
 ): readonly boolean[] | undefined => {
-  if (!looks.some(({ hasNumber, hasSign }) => hasNumber || hasSign)) return undefined;
+  const looks = spoken.map(({ text }) => lookAt(text));
+  if (!looks.some(({ digits, hasSign }) => digits > 0 || hasSign)) return undefined;
   const chosen = looks.map(() => false);
   const choose = (from: number, to: number): void => void chosen.fill(true, Math.max(0, from - reach), to + reach + 1);
   const isDialogue = spoken.some(({ speaker }) => speaker !== spoken[0]?.speaker);
@@ -106,7 +134,8 @@ export const chooseUtterances = (
   const near = (index: number): readonly Look[] => looks.slice(Math.max(0, index - reach), index + reach + 1);
   for (const [index, look] of looks.entries()) {
     if (look.hasSign && near(index).some(({ hasDot }) => hasDot)) choose(index, index);
-    if (near(index).some(({ hasNumber }) => hasNumber) && announces(index)) choose(index, index);
+    const isNearNumber = look.hasCue && near(index).reduce((sum, { digits }) => sum + digits, 0) >= fewestDigits;
+    if (isNearNumber && announces(index)) choose(index, index);
     // Runs of each speaker, and of all together.
     for (const key of isDialogue ? [spoken[index]?.speaker, undefined] : [undefined]) {
       const run = runs.get(key) ?? { from: index, last: index, digits: 0, words: 0 };

@@ -47,7 +47,8 @@ const thousands = wordsOf(({ thousands: words }) => words);
 const repeats = new Map(
   languages.flatMap(({ repeats: words }) => words.map((word, index) => [word, index + 2] as const)),
 );
-const zeros = wordsOf(({ zeros: words }) => words);
+/** Letters and words that are a zero between digits. */
+export const zeros = wordsOf(({ zeros: words }) => words);
 const times = wordsOf(({ times: words }) => words);
 const joints = wordsOf(({ joint }) => joint[0]);
 const ands = wordsOf(({ and }) => and);
@@ -127,6 +128,7 @@ export interface Heard {
   readonly others: readonly string[];
 }
 const none: readonly string[] = [];
+const letterO = ['O'];
 
 /**
  * The number that begins at a word or at digits; undefined when none does.
@@ -156,7 +158,9 @@ const readOnce = (tokens: readonly Token[], at: number, isSplit: boolean, isAfte
   const key = token?.key ?? '';
   if (!mostDigitsOf.has(key)) return undefined;
   if (zeros.has(key))
-    return isZero(tokens, at, isAfterNumber) ? { digits: '0', next: at + 1, others: none } : undefined;
+    return isZero(tokens, at, isAfterNumber)
+      ? { digits: '0', next: at + 1, others: key.length === 1 ? letterO : none }
+      : undefined;
   const count = repeats.get(key);
   if (count !== undefined) return readRepeated(tokens, at + 1, count);
   const whole = readBelowMillion(tokens, at, isSplit);

@@ -90,10 +90,11 @@ const clock = wordsOf((language) => language.clock);
 const currency = /^[$€£%]$/;
 const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);
 
-/** A part of a token that begins with letters: its digits are no number of their own. */
+/** A part of a token with letters: its digits are no number of their own, and its letters are no number word. */
 const isGlued = (tokens: readonly Token[], at: number): boolean => {
   const before = tokens[at - 1];
   if (before === undefined || tokens[at]?.isSpaced !== false) return false;
+  if (tokens[at].kind === 'word') return before.kind === 'digits';
   return (before.text === '_' && tokens[at - 2]?.kind === 'word') || (before.kind === 'word' && before.text.length > 4);
 };
 
@@ -121,8 +122,7 @@ export const readPieces = (
   for (let at = 0; at < tokens.length; ) {
     const token = tokens[at] as Token;
     const { start, end, key, isSpaced } = token;
-    const isPart = token.kind === 'digits' && isGlued(tokens, at);
-    const number = isPart ? undefined : readNumber(tokens, at, isSplit, isAfterNumber);
+    const number = isGlued(tokens, at) ? undefined : readNumber(tokens, at, isSplit, isAfterNumber);
     if (number === undefined) {
       const pause = token.kind === 'word' ? pauses(tokens, at) : undefined;
       if (pause !== undefined) [pausesUntil, corrects] = [pause.end, pause.meaning === 'correction'];
@@ -182,7 +182,7 @@ export const longestInterruption = 3;
  * The pieces of each speaker alone, and of all speakers in order: one speaker may begin a number and another one end
  * it.
  */
-export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[]): Piece[][] => {
+export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[]) => {
   const streams: readonly [own: Piece[][], all: Piece[][]] = [[], []];
   const openStreams = new Map<string | undefined, { last: number; pieces: Piece[] }>();
   const isDialogue = spoken.some(({ speaker }) => speaker !== spoken[0]?.speaker);
@@ -200,5 +200,5 @@ export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly 
       stream.last = index;
     }
   }
-  return streams.flat().filter((stream) => stream.length > 0);
+  return streams;
 };

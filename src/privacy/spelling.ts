@@ -1,6 +1,7 @@
 /** Values that are spelled: letters by themselves, by names ("m comme Marcel", "golf"), twice ("double l"). */
 import type { Span } from './finding.ts';
 import { phrasesOf, wordsOf } from './languages.ts';
+import { zeros } from './number-words.ts';
 import type { Piece } from './read-pieces.ts';
 
 export type Said = Exclude<Piece, { kind: 'turn' }>;
@@ -20,20 +21,30 @@ const apostrophe = /^['\u2019]$/;
 export const keyOf = (piece: Said | undefined): string =>
   piece === undefined ? '' : piece.kind === 'number' ? piece.text : piece.key;
 /** "à" is a word, whatever its letters. */
-const isLetter = (piece: Said | undefined): boolean =>
+const isSingle = (piece: Said | undefined): boolean =>
   piece?.kind === 'word' && piece.key.length === 1 && piece.text.toLowerCase() === piece.key;
+/** A zero that is said as the letter. */
+const isO = (piece: Said | undefined): boolean => piece?.kind === 'number' && piece.others[0] === 'O';
 const isNamed = (piece: Said | undefined): boolean => piece?.kind === 'word' && alphabet.has(piece.key);
 
-/** Words, numbers and marks without turns and apostrophes. */
-export const listSaid = (pieces: readonly Piece[]): readonly Said[] =>
-  pieces.filter(
-    (piece): piece is Said => piece.kind !== 'turn' && !(piece.kind === 'mark' && apostrophe.test(piece.key)),
+/** Words, numbers and marks without turns, apostrophes, and the letters that these cut off ("c'est", "it's"). */
+export const listSaid = (pieces: readonly Piece[]): readonly Said[] => {
+  const isApostrophe = (piece: Piece | undefined) => piece?.kind === 'mark' && apostrophe.test(piece.key);
+  const isCut = (piece: Said, at: number) =>
+    piece.kind === 'word' &&
+    elided.test(piece.key) &&
+    (isApostrophe(pieces[at + 1]) || (isApostrophe(pieces[at - 1]) && !piece.isSpaced));
+  return pieces.filter(
+    (piece, at): piece is Said => piece.kind !== 'turn' && !isApostrophe(piece) && !isCut(piece, at),
   );
+};
+const elided = /^[cdjlmnst]$/;
 
 /** @param isAlphabet whether each name of a letter is one, as in accounts; else only beside other letters, and "deux l" is ll. */
 export const spellOut = (said: readonly Said[], isAlphabet: boolean): readonly Part[] => {
-  const words = said.map((piece) => ({ key: keyOf(piece) }));
+  const words = said.map((piece) => ({ key: !isAlphabet && isO(piece) ? 'o' : keyOf(piece) }));
   const parts: Part[] = [];
+  const isLetter = (piece: Said | undefined): boolean => isSingle(piece) || (!isAlphabet && isO(piece));
   const add = (kind: Part['kind'], text: string, from: number, to: number): number => {
     const [first, last] = [said[from] as Said, said[to - 1] as Said];
     if (first.utterance !== last.utterance) return add(kind, text, from, from + 1);
@@ -56,6 +67,7 @@ export const spellOut = (said: readonly Said[], isAlphabet: boolean): readonly P
     else if (isLetter(piece)) at = add('letters', key, at, behindName(at));
     else if (isNamed(piece) && (isAlphabet || isSpelled(at - 1) || isSpelled(at + 1)))
       at = add('letters', key.charAt(0), at, at + 1);
+    else if (isAlphabet && zeros.has(key)) at = add('number', '0', at, at + 1);
     else at = add(/^\d+$/.test(key) ? 'number' : piece.kind, key, at, at + 1);
   }
   return parts;

@@ -39,7 +39,8 @@ export const english: Language = {
     tango uniform victor whiskey whisky xray yankee zulu`,
   beforeAddress: `the is to be me my it s at sure would login write line your our his her address email mail i m on by use please or and for
     reach send that so yes you can with from about us him them it`,
-  announcesAddress: 'mail, mails, email, emails, mailto, address, contact, write, send, reach, inbox, login, username',
+  announcesAddress:
+    'mail, mails, email, emails, mailto, address, contact, write, send, reach, inbox, login, username, get everything',
   hosts: { hotmail: 'hot mail', icloud: 'i cloud', gmail: 'g mail', btinternet: 'bt internet, b t internet' },
   months: `january jan february feb march mar april apr may june jun july jul august aug september sep sept october oct november nov december
     dec`,
@@ -58,7 +59,7 @@ export const english: Language = {
       'account, account number, account no, bank account, checking account, savings account, current account, sort code, routing number',
     nir: 'social security number, french social security',
     cvv: `security code, security number, verification code, verification value, verification number, cvv, cvc, cv 2, cid,
-      three digit*, 3 digit*, four digit code, 4 digit code, last three digits, last 3 digits, back of _ card, code on the back,
+      three digit, three digits, 3 digit, 3 digits, four digit code, 4 digit code, last three digits, last 3 digits, back of _ card, code on the back,
       digits on the back, number on the back, on the back`,
     birth: 'born, birth, birthday, birthdate, date of birth, dob, d o b, what year, which year',
     expiry: `expires, expire, expiry, expiration, exp date, valid until, valid thru, valid through, good through, good thru, valid to,

@@ -35,15 +35,23 @@ export const french: Language = {
   signs: {
     '@': 'arobase, arrobase, arobas, arobaz, arrobas, arobace, a commercial, at sign',
     '.': 'point',
-    '-': 'tiret, tiret du six, tiret du 6, tiret haut, tiret du milieu, trait d union, petit tiret',
+    '-': 'tiret, tiret du six, tiret du 6, tiret haut, tiret du milieu, trait union, petit tiret',
     _: 'tiret bas, tiret du bas, tiret du huit, tiret du 8, souligne, underscore, under score, tiret souligne, blanc souligne, sous tiret',
   },
   spelledLike: 'comme, de, pour',
   alphabet: '',
   beforeAddress: `est c a mail email e adresse courriel sur vers avec par je vous mon ma mes son sa votre notre voila alors oui donc l de
     que pour et ou chez le la les un une moi note notez toujours bien euh nom compte au du en dans`,
-  announcesAddress: 'mail, mails, email, emails, courriel, adresse, contact, identifiant, login, ecri*, envoye*',
-  hosts: { laposte: 'la poste', gmail: 'g mail, gemail, jmail', hotmail: 'hot mail', icloud: 'i cloud', sfr: 's f r' },
+  announcesAddress:
+    'mail, mails, email, emails, courriel, adresse, contact, identifiant, login, ecri*, envoye*, recois tout',
+  hosts: {
+    neuf: '9',
+    laposte: 'la poste',
+    gmail: 'g mail, gemail, jmail',
+    hotmail: 'hot mail',
+    icloud: 'i cloud',
+    sfr: 's f r',
+  },
   months: `janvier janv jan fevrier fevr fev feb mars mar avril avr apr mai juin jun juillet juil jul aout aug septembre sept sep octobre
     oct novembre nov decembre dec`,
   ordinals: ['', 'premier'],
@@ -58,7 +66,7 @@ export const french: Language = {
       'numero de compte, numero du compte, compte numero, numero de _ compte, compte bancaire, le compte, mon compte, votre compte, compte client',
     nir: `secu, securite sociale, numero de securite sociale, code de securite sociale, carte vitale, vitale, numero d assure, numero de l assure, assure social, assuree sociale, matricule,
       immatricul*, nir, insee, ameli, mutuelle, assurance maladie`,
-    cvv: `crypto*, pictogramme*, cvv, cvc, cv 2, code de securite, numero de securite, trois chiffres, 3 chiffres,
+    cvv: `crypto, cryptogramme, cryptogrammes, pictogramme, pictogrammes, cvv, cvc, cv 2, code de securite, numero de securite, trois chiffres, 3 chiffres,
       trois derniers chiffres, 3 derniers chiffres, quatre chiffres, 4 chiffres, dos de _ carte, chiffres au dos, code au dos, au dos,
       derriere la carte, derriere ma carte, derriere votre carte, derriere sa carte, code derriere, code de verification`,
     birth: `né, nés, suis ne, est ne, etes ne, ne le, nee, nes, nees, naissance, anniversaire, ddn, je suis du, date de naissance, annee de naissance, quelle annee`,
