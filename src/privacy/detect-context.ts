@@ -14,7 +14,7 @@ export interface Mention {
   readonly end: number;
 }
 
-/** A conversation, and what is known of it. */
+/** A conversation with its pieces and mentions. */
 export interface Talk {
   readonly spoken: readonly Spoken[];
   /** Pieces of each utterance. */

@@ -49,11 +49,12 @@ const endOf = (phrase: readonly string[], words: readonly Word[], at: number): n
  * @returns the meaning and the end of the longest phrase that begins at a word.
  */
 export const compilePhrases = <T>(lists: readonly (readonly [phrases: string, meaning: T])[]) => {
-  const known = new Map<string, (readonly [words: readonly string[], meaning: T])[]>();
+  type Phrases = readonly (readonly [words: readonly string[], meaning: T])[];
+  const [byWord, byStem] = [new Map<string, Phrases>(), new Map<string, Phrases>()];
   for (const [phrases, meaning] of lists) {
     for (const words of splitPhrases(phrases)) {
       const [first = ''] = words;
-      const key = first.endsWith(anyEnding) ? first.slice(0, stemLetters) + anyEnding : toKey(first);
+      const [known, key] = first.endsWith(anyEnding) ? [byStem, first.slice(0, stemLetters)] : [byWord, toKey(first)];
       const own = [...(known.get(key) ?? []), [words, meaning] as const];
       known.set(
         key,
@@ -61,15 +62,17 @@ export const compilePhrases = <T>(lists: readonly (readonly [phrases: string, me
       );
     }
   }
-  return (words: readonly Word[], at: number): { readonly meaning: T; readonly end: number } | undefined => {
-    const key = words[at]?.key ?? '';
-    for (const list of [known.get(key), known.get(key.slice(0, stemLetters) + anyEnding)]) {
-      for (const [phrase, meaning] of list ?? []) {
-        const end = endOf(phrase, words, at);
-        if (end !== undefined) return { meaning, end };
-      }
+  type Found = { readonly meaning: T; readonly end: number };
+  const find = (among: Phrases | undefined, words: readonly Word[], at: number): Found | undefined => {
+    for (const [phrase, meaning] of among ?? []) {
+      const end = endOf(phrase, words, at);
+      if (end !== undefined) return { meaning, end };
     }
     return undefined;
+  };
+  return (words: readonly Word[], at: number): Found | undefined => {
+    const key = words[at]?.key ?? '';
+    return find(byWord.get(key), words, at) ?? find(byStem.get(key.slice(0, stemLetters)), words, at);
   };
 };
 
