@@ -20,7 +20,6 @@ const letters = new Uint8Array(0x250).map((_, code) => {
   const text = String.fromCharCode(code);
   return /[a-z\u00c0-\u024f]/i.test(text) ? toKey(text).charCodeAt(0) & 31 || 27 : 0;
 });
-const isLetter = (code: number): boolean => (letters[code] ?? 0) > 0;
 /** Only Latin letters and common punctuation are handled. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
@@ -34,12 +33,23 @@ const goesOn = lastWords((language) => `${language.corrections},${language.hesit
 const fewestDigits = 3;
 /** Our own tokens, which detectors skip. */
 const tokenBegin = 'ph';
-/** The longest word of each phrase that announces a value which few digits have. */
+/** Words of phrases that announce values of many digits: nearly all talk has some. */
+const usual = new Set(
+  languages.flatMap(({ announces: { cvv: _cvv, birth: _birth, last4: _last4, expiry: _expiry, ...others } }) =>
+    Object.values(others).flatMap(splitPhrases).flat(),
+  ),
+);
+/** The most telling word of each phrase that announces a value of few digits. */
 const cues = new Set(
   languages.flatMap(({ announces }) =>
     shortKinds
       .flatMap((kind) => splitPhrases(announces[kind]))
-      .map((words) => toKey([...words].sort((a, b) => b.length - a.length)[0] ?? '')),
+      .map((words) => {
+        const byLength = words.toReversed().sort((a, b) => b.length - a.length);
+        return toKey(
+          byLength.find((word) => word.length > 2 && !usual.has(word) && !mostDigitsOf.has(word)) ?? byLength[0] ?? '',
+        );
+      }),
   ),
 );
 /** Every other word is neither number nor filler. */
@@ -54,7 +64,7 @@ const known = new Set([
 ]);
 /** The first and the last letter, small or capital. */
 const endsOf = (text: string, from: number, to: number): number =>
-  ((letters[text.charCodeAt(from)] ?? 0) << 5) | (letters[text.charCodeAt(to - 1)] ?? 0);
+  ((letters[text.charCodeAt(from)] as number) << 5) | (letters[text.charCodeAt(to - 1)] as number);
 /** By these, a bit for each length of a known word: nearly all talk is passed over without making strings. */
 const knownLengths = new Int32Array(1024);
 for (const word of known) {
@@ -85,9 +95,9 @@ export const lookAt = (text: string) => {
     const code = text.charCodeAt(at);
     const from = at;
     at += 1;
-    if (isLetter(code)) {
+    if ((letters[code] as number) > 0) {
       let highest = code;
-      for (; isLetter(text.charCodeAt(at)); at += 1) highest |= text.charCodeAt(at);
+      for (; (letters[text.charCodeAt(at)] as number) > 0; at += 1) highest |= text.charCodeAt(at);
       const lengths = knownLengths[endsOf(text, from, at)] as number;
       const word = (lengths & (1 << (at - from))) === 0 ? '' : text.slice(from, at).toLowerCase();
       hasCue ||= word !== '' && cues.has(highest > 0x7f ? toKey(word) : word);
@@ -108,7 +118,7 @@ export const lookAt = (text: string) => {
     } else if (isDigit(code)) {
       while (isDigit(text.charCodeAt(at))) at += 1;
       // Accounts have letters and digits in one.
-      count(isLetter(text.charCodeAt(from - 1)) ? 2 * (at - from) : at - from);
+      count((letters[text.charCodeAt(from - 1)] as number) > 0 ? 2 * (at - from) : at - from);
     } else if (isForeign(code))
       return { parts: [leastDigits], digits: leastDigits, hasSign: true, hasDot: true, hasCue: true };
     else if (code === 0x40) hasSign = true;

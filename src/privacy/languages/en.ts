@@ -62,7 +62,7 @@ export const english: Language = {
       three digit, three digits, 3 digit, 3 digits, four digit code, 4 digit code, last three digits, last 3 digits, back of _ card, code on the back,
       digits on the back, number on the back, on the back`,
     birth: 'born, birth, birthday, birthdate, date of birth, dob, d o b, what year, which year',
-    expiry: `expires, expire, expiry, expiration, exp date, valid until, valid thru, valid through, good through, good thru, valid to,
+    expiry: `expires, expire, expiry, expiration, exp, valid until, valid thru, valid through, good through, good thru, valid to,
       valid till, expiring`,
     last4: `card ends in, card ends with, card ending, card ending in, card ending with, visa ends with, visa ends in, visa ending,
       mastercard ending, mastercard ends in, last four digits of _ card, last 4 digits of _ card, last four of _ card, last 4 of _ card,
