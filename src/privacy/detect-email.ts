@@ -75,9 +75,8 @@ const readParts = (said: readonly Said[]): readonly AddressPart[] => {
 
 /** @param pieces of one utterance, or of several that follow each other. */
 export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): void => {
-  const said = listSaid(pieces);
-  if (!said.some((piece) => maySign.has(keyOf(piece)) && claims.isFree([piece]))) return;
-  const parts = readParts(said);
+  if (!pieces.some((piece) => 'key' in piece && maySign.has(piece.key) && claims.isFree([piece]))) return;
+  const parts = readParts(listSaid(pieces));
   for (const [at, part] of parts.entries()) {
     if (part.sign !== '@' && part.sign !== 'at') continue;
     const host = readDomain(parts, at + 1, part.sign === 'at');

@@ -1,9 +1,9 @@
 /** Accounts: IBANs of every country, and the French form without country and check digits. */
 import { composeIBAN, countrySpecs, isValidIBAN } from 'ibantools';
 import type { Announced } from './languages/language.ts';
-import { isFiller, type Piece } from './read-pieces.ts';
+import { isFiller, type NumberPiece, type Piece } from './read-pieces.ts';
 import { type Claims, interruptionWords } from './runs.ts';
-import { alphabet, keyOf, listSaid, type Part, type Said, spellOut } from './spelling.ts';
+import { alphabet, listSaid, type Part, spellOut } from './spelling.ts';
 
 /** Characters of an IBAN, by country. */
 const lengths = new Map(
@@ -24,12 +24,11 @@ export const claimIbans = (
   nameAt: (utterance: number, start: number) => Announced | undefined,
   claims: Claims,
 ): void => {
-  const said = listSaid(pieces);
-  const isNear = ({ utterance }: Said) => isNamed('iban', utterance) || isNamed('account', utterance);
-  const mayBelong = (piece: Said, at: number) =>
-    piece.kind === 'number' && (isBehindLetter(said, at) || isNear(piece)) && claims.isFree([piece]);
-  if (!said.some(mayBelong)) return;
-  const parts = spellOut(said, true);
+  const isNear = ({ utterance }: NumberPiece) => isNamed('iban', utterance) || isNamed('account', utterance);
+  const mayBelong = (piece: Piece, at: number) =>
+    piece.kind === 'number' && (isBehindLetter(pieces, at) || isNear(piece)) && claims.isFree([piece]);
+  if (!pieces.some(mayBelong)) return;
+  const parts = spellOut(listSaid(pieces), true);
   for (const [at, part] of parts.entries()) {
     const country = countryAt(parts, at);
     if ((country === undefined && part.kind !== 'number') || !claims.isFree([part])) continue;
@@ -76,12 +75,11 @@ const textsOf = (parts: readonly Part[]): readonly string[] =>
   );
 
 /** Nearly no number has letters of a country before it. */
-const isBehindLetter = (said: readonly Said[], at: number): boolean => {
-  const isLetter = (piece: Said | undefined): boolean =>
-    piece?.kind === 'word' && (piece.key.length === 1 || alphabet.has(piece.key));
+const isBehindLetter = (pieces: readonly Piece[], at: number): boolean =>
   // "R comme Robert 76"
-  return isLetter(said[at - 1]) || isLetter(said[at - 3]) || lengths.has(keyOf(said[at - 1]).toUpperCase());
-};
+  [pieces[at - 1], pieces[at - 3]].some((piece) => piece?.kind === 'word' && mayBeLetter(piece.key));
+const mayBeLetter = (key: string): boolean =>
+  key.length === 1 || alphabet.has(key) || (key.length === 2 && lengths.has(key.toUpperCase()));
 
 /** A part of two letters, or two letters by themselves, with digits behind. */
 const countryAt = (parts: readonly Part[], at: number): string | undefined => {

@@ -75,36 +75,38 @@ const correctingWords = 5;
 /** Fewer digits count only after words that announce a value. */
 export const leastDigits = 7;
 
+/** Since the last number. */
+const nothing = { words: 0, gap: 0, hasTurn: false, isAnswer: false, isCorrected: false };
+
 export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
   const runs: Atom[][] = [];
   let run: Atom[] = [];
-  let [digits, words, gap, hasTurn, isAnswer, isCorrected] = [0, 0, 0, false, false, false];
+  let digits = 0;
+  let before = { ...nothing };
   const end = (): void => {
-    if (run.length > 0) runs.push(run);
-    [run, digits] = [[], 0];
+    if (run.length === 0) return;
+    runs.push(run);
+    run = [];
+    digits = 0;
   };
   for (const piece of pieces) {
     if (piece.kind === 'number') {
       // Behind so many digits no amount is said, but a word that follows.
       const isAmount = piece.isQuantity && digits < leastDigits;
-      if (isAmount || (words > 0 && !hasTurn && !isCorrected)) end();
-      const isFirst = run.length === 0;
-      if (!isAmount)
-        run.push({
-          ...piece,
-          gap: isCorrected || isFirst ? 0 : gap,
-          isAnswer: isAnswer && !isFirst,
-          isCorrected: isCorrected && !isFirst,
-        });
+      if (isAmount || (before.words > 0 && !before.hasTurn && !before.isCorrected)) end();
+      const { gap, isAnswer, isCorrected } = run.length === 0 ? nothing : before;
+      if (!isAmount) run.push({ ...piece, gap: isCorrected ? 0 : gap, isAnswer, isCorrected });
       digits += piece.text.length;
-      [words, gap, hasTurn, isAnswer, isCorrected] = [0, 0, false, false, false];
-    } else if (piece.kind === 'turn') {
-      gap = words > 0 || gap === 2 ? 2 : 1;
-      [words, hasTurn, isAnswer] = [0, true, isAnswer !== piece.isOther];
-    } else if (!piece.isFiller) {
-      words += 1;
-      if (words > (isCorrected ? correctingWords : interruptionWords) || piece.kind === 'mark') end();
-    } else if (piece.isCorrection) isCorrected = true;
+      before = { ...nothing };
+    } else if (run.length > 0 && piece.kind === 'turn') {
+      before.gap = before.words > 0 || before.gap === 2 ? 2 : 1;
+      before.words = 0;
+      before.hasTurn = true;
+      before.isAnswer = before.isAnswer !== piece.isOther;
+    } else if (piece.kind !== 'turn' && !piece.isFiller) {
+      before.words += 1;
+      if (before.words > (before.isCorrected ? correctingWords : interruptionWords) || piece.kind === 'mark') end();
+    } else if (piece.kind !== 'turn' && piece.isCorrection) before.isCorrected = true;
   }
   end();
   return runs;
@@ -156,7 +158,8 @@ export const listCandidates = (
     const gap = to > from ? Math.max(own.gap, atom.gap) : 0;
     const isShared = own.isShared || (atom.isAnswer && to > from);
     const extendBy = (heard: string, length: number, isCorrected: boolean): void => {
-      let [longer, mask] = [text.slice(0, length), ends & ((2 << length) - 1)];
+      let longer = text.slice(0, length);
+      let mask = ends & ((2 << length) - 1);
       for (const part of heard.split(' ')) {
         longer += part;
         mask |= 1 << longer.length;
