@@ -82,7 +82,7 @@ export const privacyConfigSchema = z
   .refine(
     ({ profile, rules, unreadable, seal_key_file }) =>
       (profile === 'none' && rules.length === 0) || unreadable === 'drop' || seal_key_file !== undefined,
-    { error: 'needs `seal_key_file`, or `unreadable: drop`', path: ['seal_key_file'] },
+    { error: 'needs `seal_key_file`, or `unreadable: drop`' },
   )
   .refine(
     ({ key_id, former_keys }) => new Set([key_id, ...former_keys.map(({ id }) => id)]).size > former_keys.length,

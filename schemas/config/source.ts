@@ -37,7 +37,7 @@ const versionSchema = z
     value: optional(a.headerText).describe('Host name, path prefix, header value or query value.'),
   })
   .refine(({ by, name, value = '' }) => versionForm.test(`${by}:${name ?? ''}=${value}`), {
-    error: 'needs `by` and `value`, a host name for a host, and `name` for a header or a query',
+    error: 'needs `by` and `value`, a host name for a host, and `name` only for a header or a query',
   });
 
 const websocketSchema = z.strictObject({

@@ -47,7 +47,10 @@ const check = <C>(raw: unknown, origin: string, schema: z.ZodType<C>): C => {
   if (result.success) return result.data;
   const problems = new Set(result.error.issues.flatMap((issue) => describeIssue(issue, [])));
   throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${[...problems].join('; ')}.`, {
-    hint: 'callsync config example shows every key and its meaning.',
+    hint:
+      isObject(raw) && raw.source === undefined
+        ? 'Add section source. Check the file of a receiver with callsync config check --receiver, or callsync doctor --receiver.'
+        : 'callsync config example shows every key and its meaning.',
   });
 };
 
@@ -76,7 +79,8 @@ const parseConfigText = (text: string, path: string): Raw => {
 
 const describeIssue = (issue: z.core.$ZodIssue, above: readonly PropertyKey[]): string[] => {
   const path = [...above, ...issue.path];
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((unknown) => describeUnknown(unknown, path));
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((unknown) => describeUnknown(unknown, path, issue.input));
   return [describeFault(issue, path, showPath(path))];
 };
 
@@ -113,10 +117,12 @@ const describeUnion = (issue: z.core.$ZodIssueInvalidUnion, path: readonly Prope
   return parts.map((texts) => texts.join(' and ')).join(', or ') || `${key} is not valid`;
 };
 
-const describeUnknown = (unknown: string, path: readonly PropertyKey[]): string => {
+/** Without quotes, a secret with a comma between braces ends in a key of its own. */
+const describeUnknown = (unknown: string, path: readonly PropertyKey[], beside: unknown): string => {
   const known = knownKeys(nodesAt(path)) ?? [];
   const meant = suggest(unknown, known);
-  const key = showPath([...path, unknown]);
+  const mayBeSecret = Object.keys(beside ?? {}).some((name) => /^(client_secret|secret|token|api_key|url)$/.test(name));
+  const key = mayBeSecret ? `a name in ${showPath(path)} (or a secret without quotes)` : showPath([...path, unknown]);
   if (meant !== undefined) return `${key} is not a key (did you mean ${meant}?)`;
   return `${key} is not a key; allowed there: ${known.join(', ')}`;
 };

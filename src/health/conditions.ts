@@ -166,7 +166,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     read: ({ refused: { count, oldestAge, newestAge } }) =>
       count < 3 || newestAge === null || newestAge > 900 ? [] : [['', oldestAge ?? 0]],
     say: ({ refused }) =>
-      `Every delivery is refused for its signature: ${countOf(refused.count, 'delivery')} since the last good one.`,
+      `Every delivery is refused for its signature (webhook.secrets, webhook.header_prefix): ${countOf(refused.count, 'delivery')} since the last good one.`,
     command: 'callsync doctor',
     alert: {
       alert: 'CallsyncWebhookRejected',

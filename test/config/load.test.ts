@@ -133,6 +133,9 @@ const cases: readonly [string, string][] = [
   ['webhook: { secrets: [{ name: a }] }', 'webhook.secrets[0] needs `secret_file` (or `secret`)'],
   ['warehouses: { "B!": { type: postgres } }', 'warehouses.B!: this name is not allowed'],
   ['warehouses: { postgres: }', 'warehouses.postgres is required'],
+  ['  headers: { X-Tenant: }', 'source.headers.X-Tenant is required'],
+  ['privacy: { profile: pseudonymous }', 'privacy needs `seal_key_file`, or `unreadable: drop`'],
+  ['  version: { by: host, value: a.example.com, name: b }', '`name` only for a header or a query'],
   ['sync: { intervall: }', 'sync.intervall is not a key (did you mean interval?)'],
   ['  client_secret: a\n  client_secret_file: /x', 'source takes `client_secret` or `client_secret_file`, not both'],
   ['  auth_url: https://id.example.com/?tenant=4', 'source.auth_url must not hold a query'],
@@ -207,6 +210,16 @@ test.each([
   }
 });
 
+test.each([
+  '  client_secret: ab\n  cdSup3r: ef',
+  'webhook: { secrets: [{ name: main, secret: ab, cdSup3r: ef }] }',
+  'warehouses: { main: { type: postgres, url: ab, cdSup3r: ef } }',
+])('errors name no key beside a secret, because it may be the rest of one: %s', async (line) => {
+  const { message } = await failure(`${minimal}${line}\n`);
+  expect(message).toMatch(/a name in (source|webhook\.secrets\[0\]|warehouses\.main) .* is not a key; allowed there: /);
+  expect(message).not.toContain('Sup3r');
+});
+
 const instants: readonly [string, string][] = [
   ['2026-02-28', '2026-02-28T00:00:00.000Z'],
   ['2026-02-28T10:00+02:00', '2026-02-28T08:00:00.000Z'],
@@ -218,7 +231,9 @@ test.each(instants)('continuous sync starts from %s', (text, expected) => {
 });
 
 test('errors say what is missing', async () => {
-  expect((await failure('store: {}\n')).message).toContain('source is required');
+  expect(await failure('store: {}\n')).toMatchObject({
+    ...{ message: expect.stringContaining('source is required'), hint: expect.stringContaining('--receiver') },
+  });
   expect((await failure('- 1\n')).message).toContain('must hold sections');
 });
 

@@ -34,7 +34,7 @@ test.each<[string, Partial<Readings>, boolean, string]>([
     '1 wait for the service (E).',
   ],
   ['suspicious_empty', { proofs: [{ ...proof, suspiciousEmpty: 1, oldestAge: 9 }] }, true, '1 win'],
-  ['webhook_refused', { refused: { count: 188, oldestAge: 40, newestAge: 1 } }, false, '188 deliveries'],
+  ['webhook_refused', { refused: { count: 188, oldestAge: 40, newestAge: 1 } }, false, 'webhook.header_prefix'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 400, newestAge: 1 } }, true, '188 deliveries'],
   [
     'calls_refused',

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { removeStale } from '../../scripts/remove-stale.ts';
@@ -36,6 +36,21 @@ test('is current when every source is older than the build; not when one has cha
   expect(isCurrent()).toBe(true);
   rmSync(join(root, 'dist/built'));
   expect(isCurrent()).toBe(false);
+});
+
+test('npm prepares a checkout without a second build, as npx does before the command, because others run from dist', () => {
+  mkdirSync(join(root, 'dist/scripts'), { recursive: true });
+  const { scripts } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../package.json'), 'utf8'));
+  const { prepare, current } = scripts;
+  writeFileSync(
+    join(root, 'package.json'),
+    JSON.stringify({ type: 'module', scripts: { prepare, current, build: 'echo builds' } }),
+  );
+  const run = () => spawnSync('npm', ['run', 'prepare'], { cwd: root, encoding: 'utf8' }).stdout;
+  writeFileSync(join(root, 'dist/scripts/is-current.js'), '');
+  expect(run()).not.toContain('builds');
+  writeFileSync(join(root, 'dist/scripts/is-current.js'), 'process.exitCode = 1;');
+  expect(run()).toContain('builds');
 });
 
 const place = useFolder('stale');

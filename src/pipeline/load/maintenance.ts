@@ -2,6 +2,7 @@
 
 import { flattenVersion } from '../../calls/flatten.ts';
 import { describeError } from '../../lib/errors.ts';
+import { alignProcessed } from '../../store/ledger/align-processed.ts';
 import { isComparisonDue } from '../../store/loads/compared.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, registerWarehouse } from '../../store/loads/warehouses.ts';
@@ -51,6 +52,7 @@ export const runMaintenance = async (deps: MaintenanceDeps) => {
     await forgetWarehouses(store);
   });
   await attempt('counters', () => joinCounters(store));
+  await attempt('ends of processing', () => alignProcessed(store, deps.processedField));
   for (const warehouse of warehouses)
     await attempt(`logs of ${warehouse.name}`, () => warehouse.expireLogs(logRetention));
   const result = {

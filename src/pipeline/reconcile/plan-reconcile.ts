@@ -128,8 +128,10 @@ export const reconcileWindows = async (
       failures = 0;
     } catch (error) {
       failures += 1;
-      if (!(error instanceof CallsyncError) || failures >= Math.min(mostFailuresInRow, plan.windows.length))
-        throw error;
+      // A terminal failure would end the comparison of withdrawn days, and the sweep would begin it again each minute.
+      const mayRest = plan.loads === true && error instanceof CallsyncError && error.kind === 'terminal';
+      const isRow = failures >= Math.min(mostFailuresInRow, plan.windows.length);
+      if (!(error instanceof CallsyncError) || (isRow && !mayRest)) throw error;
       deps.log('window could not be reconciled', { axis, ...range, code: error.code });
       totals = addTotals(totals, { ...emptyReconcileTotals, windows: 1, failed: 1 });
     }

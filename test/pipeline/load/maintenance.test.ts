@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
+import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
+import { readWithdrawals } from '../../../src/store/windows/verdicts.ts';
 import { logRetention, observationOf, register, retention, usePipeline } from '../../support/pipeline.ts';
 import { asAdmin, runOnServer } from '../../support/postgres.ts';
 
@@ -52,6 +54,35 @@ test('a publication of all tables stops neither maintenance nor loads; failed ma
   await runOnServer(admin, 'DROP PUBLICATION everything');
   await keep();
   expect((await readHealth(pipeline.store)).maintenance).toBeNull();
+});
+
+test('ends of processing by another field, or of a version that read no path, are read again, and their days proven anew', async () => {
+  const closed = '2026-01-02T00:00:00.000Z';
+  const fields = { qualified: '2026-01-01T00:00:00.000Z', meta: { closed } };
+  await pipeline.observe(['e', 'f'].map((id) => observationOf(id, 1, fields)));
+  const ends = () => query(`SELECT DISTINCT processed_at AS at FROM ledger WHERE call_id IN ('e', 'f')`);
+  const keepBy = (processedField: string) =>
+    runMaintenance({ ...pipeline.deps, processedField, retention, logRetention });
+  const withdrawals = async () => (await readWithdrawals(pipeline.store, 'main')).count;
+  await keep();
+  const before = await withdrawals();
+  await keepBy('meta.closed');
+  expect(await ends()).toEqual([{ at: new Date(closed) }]);
+  expect(await withdrawals()).toBeGreaterThan(before);
+  expect(
+    await loadPendingBatch({ ...pipeline.deps, processedField: 'meta.closed' }, pipeline.target, { origin: 'fill' }),
+  ).toMatchObject({ changed: 2 });
+  expect(await query(`SELECT DISTINCT processed_at AS at FROM wh_main.calls WHERE call_id IN ('e', 'f')`)).toEqual([
+    { at: new Date(closed) },
+  ]);
+  // As an earlier version left it.
+  await query(`UPDATE ledger SET processed_at = NULL; DELETE FROM meta WHERE key = 'processed_field'`);
+  await keepBy('meta.closed');
+  expect(await ends()).toEqual([{ at: new Date(closed) }]);
+  const after = await withdrawals();
+  await keepBy('meta.closed');
+  expect(await withdrawals()).toBe(after);
+  await keep();
 });
 
 test('warehouses that are configured stay known, and no others', async () => {

@@ -1,13 +1,13 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
-import { transient } from '../../../src/lib/errors.ts';
+import { terminal, transient } from '../../../src/lib/errors.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
 import type { Source } from '../../../src/source/source.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
-import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
+import { addVerdict, latestVerdicts, withdrawProof } from '../../../src/store/windows/verdicts.ts';
 import { withList } from '../../source/simulated.ts';
 import { useOpened } from '../../support/opened.ts';
 import { withProof } from '../../support/persons.ts';
@@ -137,6 +137,17 @@ test('reconciling goes on after a window that fails, counts it, and takes it aga
   expect(await failIn(bad, bad + day)).toMatchObject({ windows: 12, failed: 1, proven: 11 });
   // After three in a row it is the service that fails, and the activity is tried again.
   await expect(failIn(0, Number.POSITIVE_INFINITY)).rejects.toMatchObject({ code: 'SERVICE_BROKEN' });
+});
+
+test('reconciling withdrawn days rests when the service refuses one for good, so that the sweep does not begin each minute', async () => {
+  const [call] = await query('SELECT min(call_id) AS id FROM callsync.ledger WHERE poll_at IS NOT NULL');
+  await withdrawProof(here.store, (_, withdraw) => withdraw([call?.id as string]));
+  const refusing: Source['list']['readPages'] = () => {
+    throw terminal('SERVICE_FAILED', 'The list answers 400.');
+  };
+  const totals = await here.reconcile({ withdrawn: true }, withList(here.deps, { readPages: refusing }));
+  expect(totals).toMatchObject({ windows: 1, failed: 1 });
+  expect(await here.reconcile({ withdrawn: true })).toMatchObject({ windows: 1, failed: 0, proven: 1 });
 });
 
 test('reconciling keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {

@@ -1,0 +1,38 @@
+/** Ends of processing of calls that the ledger took by another field, or by an earlier version, which read no path. */
+import { readPages } from '../../lib/pages.ts';
+import { valueAt } from '../../lib/parse-json.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
+import { sql, toTimestamp, unnest } from '../../postgres/database.ts';
+import { markPending } from '../loads/loads.ts';
+import { keepMeta, writeMeta } from '../meta.ts';
+import type { Store } from '../store.ts';
+import { withdrawProof } from '../windows/verdicts.ts';
+import { readDocuments } from './ledger.ts';
+
+const callsAtOnce = 200;
+type Stored = Awaited<ReturnType<typeof readDocuments>>[number];
+
+/**
+ * Reads them from the stored documents, once for each field. A changed call is loaded again, and its days lose their
+ * proof, because a comparison by the end of processing did not see the call.
+ */
+export const alignProcessed = async (store: Store, field: string): Promise<void> => {
+  if ((await keepMeta(store, 'processed_field', field.includes('.') ? '' : field)) === field) return;
+  const pages = readPages<Stored>(callsAtOnce, (last) =>
+    readDocuments(store, sql`call_id > ${last?.callId ?? ''} ORDER BY call_id LIMIT ${callsAtOnce}`),
+  );
+  for await (const page of pages)
+    await withdrawProof(store, async (tx, withdraw) => {
+      const read = page.map((call) => ({ ...call, end: parseTimestamp(valueAt(call.document, field)) ?? null }));
+      const changed =
+        await tx.column<string>`UPDATE ledger l SET processed_at = ${toTimestamp('u.end')}, revision = l.revision + 1
+          FROM ${unnest(read, { callId: 'text', revision: 'int', end: 'float8' })}
+         WHERE l.call_id = "callId" AND l.revision = u.revision AND l.processed_at IS DISTINCT FROM ${toTimestamp('u.end')}
+         RETURNING l.call_id`;
+      if (changed.length === 0) return;
+      await tx.query`UPDATE ledger_documents SET revision = revision + 1 WHERE call_id = ANY(${changed})`;
+      await withdraw(changed);
+      await markPending(tx, changed);
+    });
+  await writeMeta(store, 'processed_field', field);
+};
