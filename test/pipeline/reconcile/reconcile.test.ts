@@ -143,7 +143,7 @@ test('reconciling withdrawn days rests when the service refuses one for good, so
   const [call] = await query('SELECT min(call_id) AS id FROM callsync.ledger WHERE poll_at IS NOT NULL');
   await withdrawProof(here.store, (_, withdraw) => withdraw([call?.id as string]));
   const refusing: Source['list']['readPages'] = () => {
-    throw terminal('SERVICE_FAILED', 'The list answers 400.');
+    throw terminal('LIST_MALFORMED', 'The list answers something else.');
   };
   const totals = await here.reconcile({ withdrawn: true }, withList(here.deps, { readPages: refusing }));
   expect(totals).toMatchObject({ windows: 1, failed: 1 });
