@@ -2,12 +2,12 @@
 
 import { flattenVersion } from '../../calls/flatten.ts';
 import { describeError } from '../../lib/errors.ts';
-import { alignProcessed } from '../../store/ledger/align-processed.ts';
 import { isComparisonDue } from '../../store/loads/compared.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { noteFailure } from '../../store/meta.ts';
 import { expireRows } from '../../store/retention.ts';
+import { alignProcessed } from '../../store/status/align-processed.ts';
 import { joinCounters } from '../../store/status/counters.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
 import type { LogRetention } from '../../warehouse/warehouse.ts';

@@ -3,11 +3,11 @@ import { readPages } from '../../lib/pages.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { sql, toTimestamp, unnest } from '../../postgres/database.ts';
+import { readDocuments } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { keepMeta, writeMeta } from '../meta.ts';
 import type { Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
-import { readDocuments } from './ledger.ts';
 
 const callsAtOnce = 200;
 type Stored = Awaited<ReturnType<typeof readDocuments>>[number];
