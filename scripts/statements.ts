@@ -23,10 +23,10 @@ import { expireLogsSql } from '../src/warehouse/expire-logs.ts';
 import { listChanges } from '../src/warehouse/postgres/ddl.ts';
 import { dialectOf as postgresDialectOf } from '../src/warehouse/postgres/dialect.ts';
 import { type Layout as PostgresLayout, qualified } from '../src/warehouse/postgres/layout.ts';
-import { loadStatements } from '../src/warehouse/postgres/load-sql.ts';
-import { findStatements } from '../src/warehouse/postgres/search-find.ts';
-import { indexStatements } from '../src/warehouse/postgres/search-index.ts';
-import { removeStatements } from '../src/warehouse/postgres/warehouse.ts';
+import { loadSql, stateSql } from '../src/warehouse/postgres/load-sql.ts';
+import { createLater, findSql } from '../src/warehouse/postgres/search-find.ts';
+import * as postgresIndex from '../src/warehouse/postgres/search-index.ts';
+import { removalSql } from '../src/warehouse/postgres/warehouse.ts';
 import { type Dialect, readingSql } from '../src/warehouse/reading.ts';
 import type { CallLoad, FlatRows, LoadBatch, Statement } from '../src/warehouse/warehouse.ts';
 
@@ -206,17 +206,28 @@ export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonl
   ];
 };
 
+/** The statements of an object, each under its key. */
+const nameStatements = (about: string, texts: Readonly<Record<string, string | readonly string[]>>) =>
+  Object.entries(texts).flatMap(([name, sql]) => [sql].flat().map((one) => ({ name: `${about}: ${name}`, sql: one })));
+
+const loadStatements = (layout: PostgresLayout): readonly Statement[] => {
+  const { upsertLogs, ...load } = loadSql(layout);
+  return [...nameStatements('load', load), ...nameStatements('upsert', upsertLogs)];
+};
+
 const listPostgresStatements = (layout: PostgresLayout): readonly Statement[] => [
   ...listChanges(layout).map(({ name, sql }) => ({ name: `migrate: ${name}`, sql })),
   ...loadStatements(layout),
+  { name: 'state: record', sql: stateSql(layout) },
   ...expireLogsSql((name) => qualified(layout, name), { deliveries: 1, loads: 1, verdicts: 1 }, 0).map((sql) => ({
     name: 'logs: expire',
     sql,
   })),
   ...readingStatements(postgresDialectOf(layout), layout.documents),
-  ...removeStatements(layout),
-  ...indexStatements(layout),
-  ...findStatements(layout),
+  ...nameStatements('remove', removalSql(layout)),
+  ...nameStatements('search index', postgresIndex.indexSql(layout)),
+  ...nameStatements('search', findSql(layout)),
+  { name: 'search: calls of two texts', sql: findSql(layout, undefined, createLater(layout, undefined)).walk },
 ];
 
 /** The files that `callsync sql` prints, by path. */

@@ -93,7 +93,7 @@ export const createAssistant = (options: AssistantOptions, user: string, session
     description: string,
     inputSchema: S,
     answer: z.ZodRawShape,
-    run: (input: z.infer<S>, ask: ReturnType<typeof askUntil>) => Promise<Found>,
+    run: (input: z.infer<S>, ask: ReturnType<typeof askUntil>, signal: AbortSignal) => Promise<Found>,
   ): void => {
     const annotations = { readOnlyHint: true, openWorldHint: false };
     const outputSchema = z.object({ ...freshnessShape, ...answer });
@@ -104,8 +104,11 @@ export const createAssistant = (options: AssistantOptions, user: string, session
         const stop = new AbortController();
         running.set(keyOf(mcpReq.id), stop);
         try {
-          const ask = askUntil(AbortSignal.any([mcpReq.signal, stop.signal]));
-          const [{ json, rows, speech }, fresh] = await Promise.all([run(input, ask), freshness()]);
+          const signal = AbortSignal.any([mcpReq.signal, stop.signal]);
+          const [{ json, rows, speech }, fresh] = await Promise.all([
+            run(input, askUntil(signal), signal),
+            freshness(),
+          ]);
           await options.record(`${name}: ${rows} rows`, user);
           const note = speech === true ? `,"note":${JSON.stringify(speechNote)}` : '';
           const text = quoteLargeNumbers(`{${fresh}${note},${json}}`);
@@ -188,10 +191,10 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
         limit: z.int().min(1).max(100).default(20).describe('most calls'),
       }),
       { complete, not_indexed: z.int(), calls: rowsSchema },
-      async ({ text, later, from, to, side, limit }) => {
+      async ({ text, later, from, to, side, limit }, _ask, signal) => {
         const micros = (date: string | undefined) => (date === undefined ? undefined : Date.parse(date) * 1_000);
         const { calls, more, pending } = await find({
-          ...{ text, thenText: later, from: micros(from), to: micros(to), limit },
+          ...{ text, thenText: later, from: micros(from), to: micros(to), limit, signal },
           ...readSpeaker(side, analytics),
         });
         let left = limits.bytes;

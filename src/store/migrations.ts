@@ -52,4 +52,15 @@ ALTER TABLE counters REPLICA IDENTITY FULL;
 ALTER TABLE delivery_senders REPLICA IDENTITY FULL;
 ALTER TABLE late_changes REPLICA IDENTITY FULL;`,
   },
+  {
+    name: '7-expand-inbox-age',
+    sql: `-- Receivers measure the age of the inbox by the clock of the store.
+DO $$ DECLARE receiver name; BEGIN
+  FOR receiver IN SELECT grantee FROM information_schema.column_privileges
+    WHERE table_schema = current_schema() AND table_name = 'inbox' AND column_name = 'outcome' AND privilege_type = 'SELECT' AND grantee <> current_user
+  LOOP
+    EXECUTE format('GRANT SELECT (stored_at) ON inbox TO %s', CASE receiver WHEN 'PUBLIC' THEN 'PUBLIC' ELSE quote_ident(receiver) END);
+  END LOOP;
+END $$;`,
+  },
 ];

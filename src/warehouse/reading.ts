@@ -87,10 +87,6 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
   rowsOf: (name) => ask(rowsSql(dialect, name)) as AsyncIterable<Row>,
 });
 
-/** The statements of an object, each under its key. */
-export const nameStatements = (about: string, texts: Readonly<Record<string, string | readonly string[]>>) =>
-  Object.entries(texts).flatMap(([name, sql]) => [sql].flat().map((one) => ({ name: `${about}: ${name}`, sql: one })));
-
 const childrenOf = (documents: boolean) => keptTables(documents).filter(({ kind }) => kind === 'child');
 
 const inRange = ({ instant }: Dialect, alias: string, { from, to }: { readonly from: number; readonly to: number }) =>

@@ -15,6 +15,8 @@ export interface SearchRequest {
   readonly speaker?: ((side: string, direction: string) => string) | undefined;
   /** Most calls to return, newest first. */
   readonly limit: number;
+  /** Ends the search where it runs; the promise is rejected then. */
+  readonly signal?: AbortSignal;
 }
 
 export interface SearchHit {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts } from '../../src/marts/render-views.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
@@ -11,6 +11,7 @@ import { openStore } from '../../src/store/store.ts';
 import { fillPostgres, readDemoCalls } from '../marts/two-warehouses.ts';
 import { openCliFolder, withoutService } from '../support/cli.ts';
 import { postTo } from '../support/listen.ts';
+import { connect as connectTo } from '../support/postgres.ts';
 import { program, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -321,6 +322,23 @@ test('a cancelled call ends its query, also over HTTP by a client of an older re
   await post(cancel, mine);
   await until('it has ended', async () => (await runningQueries()) === 0);
   await asked;
+});
+
+test('a cancelled search ends its statement', async () => {
+  const one = await overStdio('--transcripts', '--max-seconds', '600');
+  await call(one, 'search_transcripts', { text: 'zanzibar' });
+  const holder = await connectTo(here.postgresUrl);
+  onTestFinished(() => holder.end());
+  // The search waits for it.
+  await holder.query('BEGIN; LOCK TABLE calls.utterances');
+  const stop = new AbortController();
+  const search = { name: 'search_transcripts', arguments: { text: 'zanzibar' } };
+  const asked = one.callTool(search, { signal: stop.signal });
+  const waiting = 'SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted';
+  await until('it waits', async () => (await holder.query(waiting)).rows[0].n === 1);
+  stop.abort();
+  await expect(asked).rejects.toThrow();
+  await until('it has ended', async () => (await holder.query(waiting)).rows[0].n === 0);
 });
 
 const send = (url: string, headers: Record<string, string>, body = '{}') =>

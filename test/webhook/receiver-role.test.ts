@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSecret } from '../../src/lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
+import { migrations } from '../../src/store/migrations.ts';
 import { useFolder } from '../support/folder.ts';
 import { connect } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
@@ -39,8 +40,13 @@ test('a receiver with a role that only adds deliveries does all of its work', as
   expect((await database.rows()).map((row) => row.outcome)).toEqual(['pending', 'rejected']);
   expect(started.receiver.status().storeUsable).toBe(true);
   await started.inbox.ping({ deadlineMs: 5_000 });
-  expect(await started.inbox.depth({ deadlineMs: 5_000 })).toMatchObject({ pending: 1 });
   const { pool } = database.store;
+  // A receiver's clock may be wrong by hours.
+  await pool.query(`UPDATE callsync.inbox SET received_at = received_at - interval '5 hours'`);
+  const { pending, oldestAge } = await started.inbox.depth({ deadlineMs: 5_000 });
+  expect(pending).toBe(1);
+  expect(oldestAge).toBeGreaterThan(0);
+  expect(oldestAge).toBeLessThan(300);
   const again = await pool.query(`SELECT * FROM callsync.inbox WHERE outcome = 'pending'`);
   const { arrival_id: arrivalId, body, body_hash: bodyHash } = again.rows[0];
   const known = { deliveryId: '1', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
@@ -80,6 +86,19 @@ test('its role reads no call and changes nothing', async () => {
     await expect(client.query(statement), statement).rejects.toMatchObject({ code: '42501' });
   await client.end();
   expect(receiverGrants('callsync', 'a"b').join()).toContain('TO "a""b"');
+});
+
+test('a role of the version before may read the age of the inbox after the migration', async () => {
+  const { pool } = database.store;
+  const earlier = `earlier_${process.pid}`;
+  await pool.query(
+    `CREATE ROLE ${earlier}; GRANT SELECT (seq, arrival_id, outcome, received_at) ON callsync.inbox TO ${earlier}`,
+  );
+  const migration = migrations.find(({ name }) => name === '7-expand-inbox-age');
+  await pool.query(`SET search_path TO callsync; ${migration?.sql}; RESET search_path`);
+  const may = `SELECT has_column_privilege('${earlier}', 'callsync.inbox', 'stored_at', 'SELECT') AS may`;
+  expect((await pool.query(may)).rows).toEqual([{ may: true }]);
+  await pool.query(`DROP OWNED BY ${earlier}; DROP ROLE ${earlier}`);
 });
 
 test('a password that is changed in store.url_file takes effect while the receiver runs', async () => {

@@ -236,13 +236,14 @@ export const watchUsage = (registry: Registry, usage: SharedReading<readonly War
   watch(registry, usage, [billedBytes], allOf, labelsOf);
 };
 
-type InboxState = { readonly pending: number; readonly oldestReceivedAt: Date | null };
+/** @param oldestAge in seconds, by the clock of the store */
+type InboxState = { readonly pending: number; readonly oldestAge: number };
 const inboxGauges: readonly Metric<InboxState>[] = [
   ['inbox_pending', 'Deliveries in the inbox that are not folded yet.', ({ pending }) => pending],
   [
     'inbox_oldest_age_seconds',
     'Age of the oldest delivery that is not folded yet; 0 = none waits.',
-    ({ oldestReceivedAt: oldest }) => (oldest === null ? 0 : Math.max(0, (Date.now() - oldest.getTime()) / 1_000)),
+    ({ oldestAge }) => oldestAge,
   ],
 ];
 

@@ -105,12 +105,13 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
     },
 
     async depth({ deadlineMs }: { deadlineMs: number }) {
-      const rows = await ask<{ pending: number; oldest: Date | null }>(
+      const rows = await ask<{ pending: number; oldestAge: number }>(
         deadlineMs,
         `SELECT (SELECT coalesce(sum(value), 0)::int FROM counters WHERE name = 'deliveries:pending') AS pending,
-                (SELECT received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest`,
+                coalesce((SELECT extract(epoch FROM now() - stored_at)::float8 FROM inbox
+                           WHERE outcome = 'pending' ORDER BY seq LIMIT 1), 0) AS "oldestAge"`,
       );
-      return { pending: rows[0]?.pending ?? 0, oldestReceivedAt: rows[0]?.oldest ?? null };
+      return rows[0] ?? { pending: 0, oldestAge: 0 };
     },
   };
 };
@@ -214,7 +215,7 @@ export const receiverGrants = (schema: string, role: string): readonly string[] 
     `GRANT USAGE ON SCHEMA ${schema} TO ${grantee}`,
     `GRANT INSERT ON ${inbox} TO ${grantee}`,
     // The same delivery again is noticed by its arrival_id; age and depth of the inbox need the others.
-    `GRANT SELECT (seq, arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
+    `GRANT SELECT (seq, arrival_id, outcome, stored_at) ON ${inbox} TO ${grantee}`,
     `GRANT SELECT ON ${schema}.counters TO ${grantee}`,
     // A receiver compares its key of tokens with the store, and cannot register a key of its own.
     `GRANT SELECT ON ${schema}.token_keys TO ${grantee}`,

@@ -70,7 +70,7 @@ const plainTerms = (text: string): readonly SearchTerm[] => {
 const find = async (queries: Queries, dataset: string, request: SearchRequest): Promise<SearchResult> => {
   const terms = plainTerms(request.text);
   const later = request.thenText === undefined ? [] : plainTerms(request.thenText);
-  const { from, to, side } = request;
+  const { from, to, side, signal } = request;
   const rows = await queries.run({
     sql: searchSql(dataset, request),
     parameters: {
@@ -79,6 +79,7 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
       ...{ from_micros: from, to_micros: to, side },
     },
     types: { from_micros: 'INT64', to_micros: 'INT64' },
+    signal,
   });
   const calls = rows.slice(0, request.limit).map(
     (row): FoundCall => ({

@@ -1,8 +1,6 @@
 /** The statements of a load, and of the one row of `sync_state`. */
 import { allFields, type ColumnType, type Row, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/database.ts';
-import { nameStatements } from '../reading.ts';
-import type { Statement } from '../warehouse.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
 export type LoadSql = ReturnType<typeof loadSql>;
@@ -100,13 +98,4 @@ export const stateSql = (layout: Layout): string => {
   const set = names.slice(1).map((name) => `${name} = excluded.${name}`);
   return `INSERT INTO ${qualified(layout, 'sync_state')} AS s (${names.join(', ')}) VALUES (${values.join(', ')})
 ON CONFLICT ("warehouse") DO UPDATE SET ${set.join(', ')} WHERE s.heartbeat_at <= excluded.heartbeat_at`;
-};
-
-export const loadStatements = (layout: Layout): readonly Statement[] => {
-  const { upsertLogs, ...load } = loadSql(layout);
-  return [
-    ...nameStatements('load', load),
-    ...nameStatements('upsert', upsertLogs),
-    { name: 'state: record', sql: stateSql(layout) },
-  ];
 };

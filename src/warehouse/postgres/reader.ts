@@ -213,7 +213,7 @@ const ownTransaction = `SELECT pid, xact_start::text AS since FROM pg_stat_activ
 const cancelSql = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND xact_start = $2::timestamptz`;
 
 /** A server looks for its client only when it answers: without a word from us, it would work on a query that nobody waits for. */
-const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.PoolClient): Promise<() => void> => {
+export const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.PoolClient): Promise<() => void> => {
   const { rows } = await client.query<{ pid: number; since: string }>(ownTransaction);
   signal.throwIfAborted();
   // If the cancellation fails, the server's time limit ends the statement.

@@ -5,12 +5,11 @@
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
-import { nameStatements } from '../reading.ts';
 import type { FoundCall, SearchHit, SearchRequest, SearchResult, SearchTerm, TranscriptSearch } from '../search.ts';
 import { hitsPerCall, marks, readMarks, readSearchText, separatedSql } from '../search.ts';
-import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified } from './layout.ts';
 import type { Schema } from './migrate.ts';
+import { cancelAt } from './reader.ts';
 import * as index from './search-index.ts';
 
 /** @param filling connections with which searches fill rows. The short time-out of these connections protects loads from a long wait. */
@@ -133,7 +132,7 @@ const byCall = `GROUP BY call_timestamp, call_id ${newestFirst} LIMIT $2`;
  * Where a side said the first text first, and where anybody said the other last: each within one utterance. The words of
  * both must be in the call before its utterances are read. Parameters $6 and $7 are both texts, $8 the words of the other.
  */
-const createLater = (layout: Layout, speaker: Speaker) => {
+export const createLater = (layout: Layout, speaker: Speaker) => {
   const search = qualified(layout, 'transcript_search');
   const others = `FROM ${search} o WHERE o.call_id = s.call_id AND o.document @@ $8::tsquery AND ${isSpeaker(layout, speaker, 'o')}`;
   return {
@@ -150,7 +149,7 @@ const createLater = (layout: Layout, speaker: Speaker) => {
 const anywhere: ReturnType<typeof createLater> = { places: '', from: '', where: '' };
 
 /** Every statement of a search. @param later where a later text is asked for too */
-const findSql = (layout: Layout, speaker?: Speaker, later = anywhere) => {
+export const findSql = (layout: Layout, speaker?: Speaker, later = anywhere) => {
   const search = qualified(layout, 'transcript_search');
   const document = qualified(layout, 'transcript_document');
   const wanted = (weight: string) =>
@@ -338,6 +337,7 @@ const find = async (schema: Schema, filling: Database, request: SearchRequest): 
   return await db.transaction(async (tx) => {
     // All reads see one moment, so a call that a load changes meanwhile appears in its earlier state.
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    if (request.signal !== undefined) await cancelAt(request.signal, db.pool, tx.client);
     const pending = await index.countWaiting(tx, layout);
     const [queries = [], then] = await readAll(tx, layout, texts);
     const rows = await findCalls(tx, layout, queries, then, request);
@@ -366,8 +366,3 @@ const asReader = async <T>({ db, layout }: Schema, reading: Promise<T>): Promise
     });
   }
 };
-
-export const findStatements = (layout: Layout): readonly Statement[] => [
-  ...nameStatements('search', findSql(layout)),
-  { name: 'search: calls of two texts', sql: findSql(layout, undefined, createLater(layout, undefined)).walk },
-];

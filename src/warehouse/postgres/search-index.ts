@@ -9,7 +9,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { type Queryable, runAll } from '../../postgres/database.ts';
-import { nameStatements } from '../reading.ts';
 import { type SearchIndexStatus, separatedSql } from '../search.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 import { changeSchema, type Schema } from './migrate.ts';
@@ -166,7 +165,7 @@ LANGUAGE sql SET enable_seqscan = off SET enable_hashjoin = off SET enable_merge
 $$`;
 
 /** Every statement of the index. @param unaccentSchema schema of the extension unaccent */
-const indexSql = (layout: Layout, unaccentSchema = layout.schema) => {
+export const indexSql = (layout: Layout, unaccentSchema = layout.schema) => {
   const own = names(layout);
   const { schema, table, calls, utterances, document, write, refresh, fill, counted, every, gin } = own;
   return {
@@ -380,5 +379,3 @@ export const createSearchFiller = (schema: Schema, warn?: (error: unknown) => vo
     },
   };
 };
-
-export const indexStatements = (layout: Layout) => nameStatements('search index', indexSql(layout));

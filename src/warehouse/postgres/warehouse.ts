@@ -3,8 +3,8 @@ import type { ConnectionUrl, Database, Queryable, Transaction } from '../../post
 import { openDatabase, runAll } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
-import { createReading, nameStatements } from '../reading.ts';
-import type { CallGuard, ReaderRights, Statement, Warehouse } from '../warehouse.ts';
+import { createReading } from '../reading.ts';
+import type { CallGuard, ReaderRights, Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
 import { createThreadedEncoder } from './encoder.ts';
@@ -120,7 +120,7 @@ const loadTimed = async <R extends object>(db: Database, apply: (client: Transac
 
 // Removing calls that the ledger does not know.
 
-const removalSql = (layout: Layout) => {
+export const removalSql = (layout: Layout) => {
   const calls = qualified(layout, 'calls');
   const children = childTables(layout).map(({ name }) => qualified(layout, name));
   return {
@@ -150,5 +150,3 @@ const removeCalls = async (tx: Queryable, layout: Layout, guards: readonly CallG
   const ids = await tx.column<string>(claim, [guards.map(({ callId }) => callId), epochs, revisions]);
   for (const sql of keepsChanges ? surplus.slice(0, -1) : surplus) await tx.query(sql, [ids]);
 };
-
-export const removeStatements = (layout: Layout): readonly Statement[] => nameStatements('remove', removalSql(layout));
