@@ -6,6 +6,7 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { connect as openHttp2 } from 'node:http2';
 import { Agent as HttpsAgent, request } from 'node:https';
 import { connect } from 'node:net';
 import { setPriority } from 'node:os';
@@ -153,6 +154,53 @@ describe('bodies', () => {
       );
       expect(await sendWebhook({ url, ca, body, secret, retry: false }), `${bytes}`).toMatchObject({ delivered: true });
     }
+  });
+});
+
+/** Blocks of the page with HTTP/2 towards the service; Caddy offers it anyway, Apache would need one more module. */
+const withHttp2: Readonly<Partial<Record<ProxyName, (block: string) => string>>> = {
+  nginx: (block) => block.replace(' ssl;', ' ssl http2;'),
+  haproxy: (block) => block.replace(/(bind .*)/, '$1 alpn h2,http/1.1'),
+  caddy: (block) => block,
+};
+
+/** About half a minute. */
+describe('forms', () => {
+  const withoutLength = (body: string) => {
+    const { 'Content-Length': _, ...headers } = deliveryHeaders(body, '1', secret);
+    return headers;
+  };
+  const soon = () => ({ signal: AbortSignal.timeout(30_000) });
+  const bodyOf = (id: string) => JSON.stringify({ unique_id: id, filler: 'x'.repeat(200_000) });
+
+  test.each(proxyNames)('%s: a body in chunks is taken, after the leave that `Expect` asks for', async (name) => {
+    recordCase(name, await versionOf(name));
+    const { addresses } = await openReceivers(1);
+    const { url, ca } = await openProxy(name, addresses);
+    const body = bodyOf(`${name}-chunks`);
+    const own = { 'transfer-encoding': 'chunked', expect: '100-continue' };
+    const headers = withoutLength(body);
+    const asked = request(url, { method: 'POST', ca, headers: { ...headers, ...own } });
+    asked.flushHeaders();
+    await once(asked, 'continue', soon());
+    for (let at = 0; at < body.length; at += 30_000) asked.write(body.slice(at, at + 30_000));
+    asked.end();
+    const [answer] = await once(asked, 'response', soon());
+    answer.resume();
+    expect(answer.statusCode).toBe(200);
+  });
+
+  test.each(Object.keys(withHttp2) as ProxyName[])('%s: a delivery over HTTP/2 is taken', async (name) => {
+    recordCase(name, await versionOf(name));
+    const { addresses } = await openReceivers(1);
+    const { url, ca } = await openProxy(name, addresses, withHttp2[name]);
+    const body = bodyOf(`${name}-http2`);
+    const session = openHttp2(url, { ca });
+    onTestFinished(() => session.destroy());
+    const headers = withoutLength(body);
+    const asked = session.request({ ...headers, ':method': 'POST', ':path': '/webhook' }).end(body);
+    const [answer] = await once(asked, 'response', soon());
+    expect(answer[':status']).toBe(200);
   });
 });
 
