@@ -4,6 +4,7 @@ import { type CallDocument, callFields } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import { isObject, mergeRaw, pathKeys, type Raw, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
+import { knownField } from './known.ts';
 
 /** Milliseconds since the time of the call, by class; undefined = no limit. */
 type AgeLimits = Readonly<Partial<Record<'words' | 'transcripts' | 'freeFields' | 'calls', number | undefined>>>;
@@ -38,7 +39,9 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now, need
       const cut = new Map<string, unknown>();
       for (const name of Object.keys(observation.fields)) {
         const isSpoken = name === 'transcript_json';
-        const isWhole = isSpoken ? !isSilent : !isBare || callFields.get(name)?.age === 'essential';
+        const isWhole = isSpoken
+          ? !isSilent
+          : !isBare || name === knownField || callFields.get(name)?.age === 'essential';
         if (isWhole && !(isSpoken && isWordless)) continue;
         const value = observation.fields[name];
         const rest = isWhole ? dropWords(value) : keepNeeded(name, value, needed);

@@ -9,6 +9,7 @@ import { type Observation, type ObservationSource, sourceRank } from '../../sche
 import { isObject, valueAt } from '../lib/parse-json.ts';
 import { defineEncoded } from '../lib/scan-value.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
+import { knownField } from './known.ts';
 import { redactionsField } from './redactions.ts';
 
 /** JSON as text, or as the bytes in which it came. */
@@ -204,6 +205,8 @@ export const needsDocument = (row: LedgerRow, observation: PreparedObservation):
 export const holdsValues = (row: LedgerRow, observation: PreparedObservation): boolean =>
   Object.keys(observation.json).every(
     (name) =>
+      // A record may name fewer values than others of its call.
+      name === knownField ||
       isSameHash(own(row.versions, name)?.[2], observation.hashes[name]) ||
       (row.document !== null &&
         Object.hasOwn(row.document, name) &&

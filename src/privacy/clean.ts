@@ -64,8 +64,10 @@ export const clean = (fields: Fields, rules: Rules) => {
   pass.known = readKnown(fields, pass);
   const kept = cleanFields(fields, rules.rules, pass, (...field) => cleanField(...field, pass));
   const hashes = pass.known?.hashes ?? [];
-  const isSame = hashes.length === 0 || isDeepStrictEqual(kept[knownField], hashes);
-  return { fields: isSame ? kept : { ...kept, [knownField]: hashes }, findings: pass.findings };
+  const isSame = pass.known === undefined || isDeepStrictEqual(kept[knownField] ?? [], hashes);
+  const { [knownField]: _sent, ...others } = kept;
+  const marked = hashes.length === 0 ? others : { ...others, [knownField]: hashes };
+  return { fields: isSame ? kept : marked, findings: pass.findings };
 };
 
 type Pass = { readonly rules: Rules; readonly findings: string[]; known?: Known | undefined };

@@ -4,6 +4,7 @@ import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import { identifyRecord, infinityAsText, orderLength, renderDocument, unlessTooDeep } from '../calls/fold.ts';
+import { knownField } from '../calls/known.ts';
 import { terminal } from '../lib/errors.ts';
 import { defineEncoded, readRecord } from '../lib/scan-value.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
@@ -83,7 +84,9 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     options.aliases.clear();
     takeAliases(fields[aliasField], tokenKeys, options.aliases);
     const names = Object.keys(fields).filter((name) => name !== aliasField);
-    const sent = Object.fromEntries(names.map((name) => [name, encoded?.get(name) ?? fields[name]]));
+    const sent = Object.fromEntries(
+      names.map((name) => [name, (name !== knownField && encoded?.get(name)) || fields[name]]),
+    );
     const kept = clean(sent, options).fields;
     return { fields: kept, ...(options.aliases.size === 0 ? {} : { aliases: new Map(options.aliases) }) };
   };
@@ -105,10 +108,17 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     const { encoded, fields, ...rest } = unread;
     // The receiver has been here.
     if (privacyVersion === version && !(aliasField in fields)) return { ...unread, order };
-    const { fields: kept, ...aliases } = sanitizeAll(fields, encoded);
+    const { fields: kept, aliases = [] } = sanitizeAll(fields, encoded);
+    const all = new Map([...(rest.aliases ?? []), ...aliases]);
     const bytes = new Map(Object.entries(kept).filter((entry): entry is [string, Buffer] => Buffer.isBuffer(entry[1])));
     for (const [name, json] of bytes) defineEncoded(kept, name, json);
-    return { ...rest, order, fields: kept, ...aliases, ...(bytes.size === 0 ? {} : { encoded: bytes }) };
+    return {
+      ...rest,
+      order,
+      fields: kept,
+      ...(all.size === 0 ? {} : { aliases: all }),
+      ...(bytes.size === 0 ? {} : { encoded: bytes }),
+    };
   };
 
   /** Only bytes that say no more than their value stay. Undefined if no rule can read them. */
@@ -137,7 +147,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
      */
     version,
     /** Whether detectors read transcripts, which costs several times all other rules. */
-    readsSpeech: readsSpeech(options.rules.child('transcript_json')),
+    readsSpeech: known !== undefined || readsSpeech(options.rules.child('transcript_json')),
     /**
      * Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. @throws RangeError when
      * a record is nested too deeply.

@@ -176,6 +176,12 @@ test('an age takes fields of a call, whatever their names', () => {
   expect(Object.keys(kept).sort()).toEqual(['timestamp', ...inheritedNames].sort());
 });
 
+test('an age leaves the hashes of values that transcripts are searched for', () => {
+  const fields = { timestamp: '2023-12-04', callsync_known: ['abcdefghij'], visit: {} };
+  const aged = createAges({ freeFields: 1 }).age({ callId: 'a', source: 'poll', observedAt: 0, fields });
+  expect(aged.fields).toEqual({ timestamp: '2023-12-04', callsync_known: ['abcdefghij'] });
+});
+
 test('an age leaves the fields that callsync needs, by their paths, and nothing beside them', () => {
   const ages = createAges({ freeFields: 1, transcripts: 1 }, Date.now, ['times.closed', 'metadata.a.b', 'metadata.c']);
   const fields = { times: { closed: 1, other: 2 }, metadata: { a: { b: 3, x: 4 }, c: 5, y: 6 }, visit: {} };

@@ -79,3 +79,11 @@ test('of drawn records nearly all names and numbers go, and nearly no other word
   expect(gone / own).toBeGreaterThan(0.99);
   expect(touched / others).toBeLessThan(0.002);
 });
+
+test('the field of hashes holds hashes alone, whatever a record sends in it', () => {
+  const sent = { ...recordOf(null, 'oui'), in: null, metadata: null, callsync_known: ['jean dupont', 'abcdefghij'] };
+  expect(ruled('redact').preview(sent).fields.callsync_known).toEqual(['abcdefghij']);
+  expect(ruled('redact').preview({ ...sent, callsync_known: 'jean dupont' }).fields).not.toHaveProperty(
+    'callsync_known',
+  );
+});

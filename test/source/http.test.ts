@@ -268,13 +268,25 @@ test.each([
   ['"ISO-8859-1"', bytes],
   ['utf-16le', Buffer.from(JSON.stringify(list), 'utf16le')],
   ['UTF-8', bytes],
+  ['iso-8859-15', bytes],
+  ['windows-1250', bytes],
+  ['utf-16', bytes],
+  [
+    'iso-2022-jp',
+    Buffer.concat([
+      Buffer.from('[{"unique_id":"'),
+      Buffer.from([0x1b, 0x24, 0x42, 0x46, 0x7c, 0x1b, 0x28, 0x42]),
+      Buffer.from('"}]'),
+    ]),
+    [{ unique_id: '日' }],
+  ],
   // Two header lines, which are joined; a name of MySQL.
   ['utf-8, application/json; charset=utf-8', bytes],
   ['utf8mb4', bytes],
-])('bodies in charset %s are read as text, and never damaged', async (charset, body) => {
+])('bodies in charset %s are read as text, and never damaged', async (charset, body, read = list as unknown) => {
   const type = `application/json; charset=${charset}`;
   const { source } = await start((_, response) => void response.setHeader('content-type', type).end(body));
-  expect(await readAll(source)).toEqual(list);
+  expect(await readAll(source)).toEqual(read);
 });
 
 test('a body in an unknown charset is refused', async () => {

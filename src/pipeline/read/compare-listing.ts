@@ -2,9 +2,10 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
+import { joinKnown, knownField } from '../../calls/known.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow } from '../../source/read/read-window.ts';
-import { readHeads, readRows } from '../../store/ledger/ledger.ts';
+import { readHeads, readRows, withKnown } from '../../store/ledger/ledger.ts';
 import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 
@@ -85,7 +86,9 @@ const comparePage = async (deps: ReadDeps, observations: readonly Observation[],
     if (head.tombstone) return { observation, state: 'same', worthNoting: false };
     const byHash = holdsValues(head, observation);
     const row = whole.get(observation.callId) ?? head;
-    const same = level === 'ids' || byHash || holdsValues(row, observation);
+    const known = joinKnown(row.document?.[knownField], observation.fields[knownField]);
+    const clean = deps.sanitize === undefined ? observation : withKnown(observation, known, deps.sanitize);
+    const same = level === 'ids' || byHash || holdsValues(row, clean);
     const firstObservation = head.seenBy.poll === undefined || head.sourceDeletedAt !== null;
     const reordered = level !== 'ids' && same && !byHash;
     return { observation, state: same ? 'same' : 'changed', worthNoting: same && (firstObservation || reordered) };

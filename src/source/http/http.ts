@@ -239,16 +239,15 @@ const collectBody = async (source: Readable, headers: Readonly<Record<string, st
   return { body: room.subarray(0, filled), wireBytes };
 };
 
-/** Charsets that services claim for JSON that is UTF-8 all the same. */
-const claimed = 'windows-1252';
+/** JSON in UTF-8 has neither the null bytes of UTF-16 nor the escapes of ISO-2022. */
+const isPlainUtf8 = (body: Buffer): boolean => isUtf8(body) && !body.includes(0) && !body.includes(0x1b);
 
 /** A body of another charset in UTF-8, as JSON is read. A wrong name of a charset harms no text in UTF-8. @throws terminal RESPONSE_ENCODING */
 const inUtf8 = (body: Buffer, contentType = ''): Buffer => {
   const label = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1] ?? 'utf-8';
   try {
     const decoder = new TextDecoder(label);
-    const isRead = decoder.encoding === 'utf-8' || (decoder.encoding === claimed && isUtf8(body));
-    return isRead ? body : Buffer.from(decoder.decode(body));
+    return decoder.encoding === 'utf-8' || isPlainUtf8(body) ? body : Buffer.from(decoder.decode(body));
   } catch {
     if (isUtf8(body)) return body;
     const hint = 'Configure the service to answer in UTF-8.';

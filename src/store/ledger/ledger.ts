@@ -137,20 +137,28 @@ const namesOthers = ({ versions }: LedgerRow, { hashes }: PreparedObservation): 
 /** The records of a call after the rules on the values that any of them names. */
 const shareKnown = (row: LedgerRow, list: readonly PreparedObservation[], { sanitize, version }: FoldedRules) => {
   const known = joinKnown(...[row.document, ...list.map(({ fields }) => fields)].map((fields) => fields?.[knownField]));
-  const lacks = (fields: CallDocument): boolean => known.length > joinKnown(fields[knownField]).length;
   const { document } = row;
   return {
     row:
-      document && row.revision > 0 && lacks(document)
+      document && row.revision > 0 && lacks(document, known)
         ? foldRules({ ...row, document: { ...document, [knownField]: known } }, sanitize, version)
         : row,
-    list: list.map((one) =>
-      lacks(one.fields)
-        ? prepareObservation(sanitize({ ...one, fields: { ...one.fields, [knownField]: known } }))
-        : one,
-    ),
+    list: list.map((one) => withKnown(one, known, sanitize)),
   };
 };
+
+const lacks = (fields: CallDocument, known: readonly unknown[]): boolean =>
+  known.length > joinKnown(fields[knownField]).length;
+
+/** A record after the rules on values that others of its call name. */
+export const withKnown = (
+  one: PreparedObservation,
+  known: readonly unknown[],
+  sanitize: FoldedRules['sanitize'],
+): PreparedObservation =>
+  lacks(one.fields, known)
+    ? prepareObservation(sanitize({ ...one, fields: { ...one.fields, [knownField]: known } }))
+    : one;
 
 /** A record that came in without rules has no version, and neither has its document. */
 const noteRules = (row: LedgerRow, before: LedgerRow, version: string | undefined): LedgerRow => {

@@ -2,6 +2,7 @@
 
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
+import { knownField } from '../../calls/known.ts';
 import { type Queryable, unnest } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
@@ -120,6 +121,7 @@ const sumOf = (types: FieldCounts): number => [...types.values()].reduce((sum, t
 const countFields = (state: Watched, document: CallDocument, encoded?: ReadonlyMap<string, Buffer>): void => {
   state.records++;
   for (const name of Object.keys(document)) {
+    if (name === knownField) continue;
     const bytes = encoded?.get(name);
     const types = state.fields.get(name) ?? new Map<string, number>();
     state.fields.set(name, types);

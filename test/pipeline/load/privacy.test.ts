@@ -10,6 +10,8 @@ import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { storedData } from '../../../scripts/stored-data.ts';
+import { holdsValues, type LedgerRow, prepareObservation } from '../../../src/calls/fold.ts';
+import { joinKnown } from '../../../src/calls/known.ts';
 import { privacyChecks } from '../../../src/cli/commands/doctor/check.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
@@ -21,6 +23,7 @@ import { previewErasure } from '../../../src/pipeline/persons/erase.ts';
 import { type Admitted, createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
+import { readRows, withKnown } from '../../../src/store/ledger/ledger.ts';
 import { countUnderOthers } from '../../../src/store/ledger/read-ledger.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
@@ -300,6 +303,12 @@ test('values that one record of a call names go from the transcripts of all, in 
   const once = await pipeline.rowOf('named-first');
   await pipeline.observe([polledAt('named-first', later + 120, heard)], named);
   expect((await pipeline.rowOf('named-first'))?.revision).toBe(once?.revision);
+  // A comparison finds no difference in a record that names fewer values than its call.
+  const listed = prepareObservation(sanitize(polledAt('named-first', later + 180, { ...heard, metadata: null })));
+  const held = (await readRows(pipeline.store, ['named-first'])).get('named-first') as LedgerRow;
+  const row = { ...held, document: { ...held.document, metadata: null } };
+  expect(holdsValues(row, listed)).toBe(false);
+  expect(holdsValues(row, withKnown(listed, joinKnown(held.document?.callsync_known), sanitize))).toBe(true);
   await pipeline.observe([polledAt('said-first', 1, heard)], named);
   await pipeline.observe([polledAt('said-first', 2, contact)], named);
   await pipeline.observe([polledAt('at-once', 1, heard), polledAt('at-once', 2, contact)], named);
@@ -312,6 +321,20 @@ test('values that one record of a call names go from the transcripts of all, in 
     expect(extra ?? '').not.toMatch(/known/);
   }
   expect(await dump()).not.toMatch(/quatrefages/i);
+
+  // A delivery with many values has them as bytes.
+  const metadata = Object.fromEntries(
+    Array.from({ length: 12 }, (_, at) => [`Name${at}`, `Aglaé${at} Wenceslas Ingoult`]),
+  );
+  const rules = Object.keys(metadata).map((key) => ({ path: `metadata.${key}`, action: 'token' as const }));
+  const many = openRules({ rules: [{ path: 'transcript.known_values', action: 'redact' }, ...rules] });
+  const withMany: IngestDeps = { ...deps, sanitize: many.sanitize, rulesVersion: rulesOf(many.version) };
+  await send([JSON.stringify({ unique_id: 'as-bytes', metadata, ...heard })], many);
+  await pipeline.settle(withMany);
+  await pipeline.observe([polledAt('as-bytes', 1, contact)], withMany);
+  await pipeline.drain();
+  const { document } = (await pipeline.rowOf('as-bytes')) ?? {};
+  expect(document).toMatchObject({ transcript_json: { callData: [{ content: 'ici [known] … bonjour' }] } });
 });
 
 test('the page on personal data names every table of the store', async () => {
