@@ -6,4 +6,4 @@ export const knownField = 'callsync_known';
 
 /** Hashes of several such fields; other content is left out. */
 export const joinKnown = (...fields: readonly unknown[]): readonly unknown[] =>
-  [...new Set(fields.flat().filter((hash) => /^[a-z2-7]{10}$/.test(String(hash))))].sort();
+  [...new Set(fields.flat().filter((hash) => /^[0-9a-f]{12}$/.test(String(hash))))].sort();

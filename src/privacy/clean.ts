@@ -13,7 +13,7 @@ import { readTokens } from './read-text.ts';
 import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
 import { leastDigits } from './runs.ts';
-import { type Aliases, isToken, makeTokens, type TokenKeys, type Tokens } from './tokens.ts';
+import { type Aliases, isToken, makeTokens, shortHashes, type TokenKeys, type Tokens } from './tokens.ts';
 import { listRedactions, readUtterances, replaceFindings, replaceText } from './transcript.ts';
 
 type DetectOptions = Parameters<typeof detect>[1];
@@ -48,6 +48,7 @@ const gone = Symbol('gone');
 export const openRules = (options: CleanOptions) => ({
   ...options,
   /** The tokens of a whole value: of its number or address where it is one. */
+  hashesOf: rememberRecent(mostTokens, (text) => shortHashes(options.keys, text)),
   tokensOf: rememberRecent(mostTokens, (text) => makeTokensOf(text, options)),
   /** Tokens since the last clearing. */
   aliases: new Map() as Aliases,
@@ -74,17 +75,16 @@ type Pass = { readonly rules: Rules; readonly findings: string[]; known?: Known 
 
 /** The values that a record names, or that others of its call have named. */
 const readKnown = (fields: Fields, pass: Pass): Known | undefined => {
-  const { known, countries, tokensOf, keys } = pass.rules;
+  const { known, countries, tokensOf, hashesOf } = pass.rules;
   if (known === undefined || known.action === 'keep') return undefined;
   const labelOf = (value: string): string => {
     if (known.action === 'drop') return '…';
-    if (known.action === 'last4') return last4Of(value);
+    if (known.action === 'last4') return /\d/.test(value) ? last4Of(value) : '…';
     const isPhone = normalizeNumber(value, countries)?.startsWith('+') === true;
     return known.action === 'token' || isPhone ? noteTokens(tokensOf(value), pass) : '[known]';
   };
-  const named = listNamed(fields, (key) => !keeps(known.metadata.child(key)));
+  const named = listNamed(fields, known.metadata);
   if (named.length > 0) known.note();
-  const hashesOf = (form: string) => makeTokens(keys, 'text', `known\0${form}`).map((token) => token.slice(-10));
   const labels = named.map((value) => [value, labelOf(value)] as const);
   return openKnown(labels, fields[knownField], hashesOf, countries);
 };

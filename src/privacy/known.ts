@@ -9,6 +9,7 @@ import { phrasesOf, wordsOf } from './languages.ts';
 import { normalizeNumber, writtenDigits } from './phone-number.ts';
 import { isFiller, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens } from './read-text.ts';
+import type { RuleNode } from './rules.ts';
 import { spansOf } from './runs.ts';
 
 /** Path of the rule on these values. */
@@ -42,6 +43,8 @@ const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] 
     if (piece.kind !== 'word' && piece.kind !== 'number') continue;
     const { utterance, start, end } = piece;
     const text = texts[utterance]?.text ?? '';
+    // The name that stands for a value is no value.
+    if (text[start - 1] === '[') continue;
     const [written, behind] = [text.slice(start, end), text.slice(end, end + 2)];
     // "o" is a zero only behind a number.
     const isNumber = piece.kind === 'number' && (!/^o$/i.test(written) || said.at(-1)?.isNumber !== false);
@@ -57,26 +60,38 @@ const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] 
   return said;
 };
 
-/** The values among the fields of a raw record. @param isNamed whether a rule names a key of metadata */
-export const listNamed = (fields: Readonly<Record<string, unknown>>, isNamed: (key: string) => boolean) => {
-  const values = ['in', 'out', 'metadata'].flatMap((name) => {
-    const value: unknown = Buffer.isBuffer(fields[name]) ? JSON.parse(String(fields[name])) : fields[name];
-    const isWanted = name === 'metadata' ? isNamed : (key: string) => key === 'label' || key === 'data';
-    return Object.entries(isObject(value) ? value : {}).flatMap(([key, own]) => (isWanted(key) ? [own] : []));
-  });
+/** The values among the fields of a raw record. @param metadata the rules that name keys of metadata */
+export const listNamed = (fields: Readonly<Record<string, unknown>>, metadata: RuleNode): readonly string[] => {
+  const ruled = (value: unknown, node: RuleNode): readonly unknown[] => {
+    if (Array.isArray(value)) return value.flatMap((item) => ruled(item, node));
+    if (isObject(value)) return Object.entries(value).flatMap(([key, own]) => ruled(own, node.child(key)));
+    return node.action === 'keep' ? [] : [value];
+  };
+  const [own, ...contacts] = ['metadata', 'in', 'out'].map((name): unknown =>
+    Buffer.isBuffer(fields[name]) ? JSON.parse(String(fields[name])) : fields[name],
+  );
+  const values = [
+    ...contacts.flatMap((side) => (isObject(side) ? [side.label, side.data] : [])),
+    ...ruled(own, metadata),
+  ];
   const texts = values.filter((value) => typeof value === 'string' || typeof value === 'number').map(String);
-  return texts.filter((text) => !/^(?:ph_|…|\[)/.test(text));
+  return texts.filter((text) => !/^(?:ph_|…|\[[a-z0-9_]+\]$)/.test(text));
 };
+
+const twoLetters: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss', ø: 'oe', å: 'aa' };
+const inTwoLetters = (text: string): string =>
+  text.toLowerCase().replaceAll(/[äöüßøå]/g, (one) => twoLetters[one] ?? one);
 
 /** Ways in which a value is said, as letters and digits. */
 const listForms = (value: string, countries: Countries): readonly string[] => {
   const digits = value.replaceAll(/\D/g, '');
   const number = digits.length < leastDigits ? '' : (normalizeNumber(value, countries) ?? '');
   const words = readSaid([{ text: value.replace(/@.*$/, '') }]).map(({ key }) => key);
-  const isCode = digits !== '' && words.length < 3;
+  const isCode = digits !== '' && (words.length < 3 || words.every((word) => /^\d+$/.test(word)));
   const parts = isCode ? [] : words.flatMap((word, at) => [[word], words.slice(at, at + 2), words.slice(at, at + 3)]);
-  const ways = [words, ...parts].filter((way) => way.some((word) => word.length > 1 && !titles.has(word)));
-  const forms = words.length > longest.words ? [] : ways.map((way) => way.join(''));
+  const isName = (key: string): boolean => key.length > 1 && !titles.has(key) && introduces([{ key }], 0) === undefined;
+  const forms = [words, ...parts].filter((way) => way.some(isName)).map((way) => way.join(''));
+  if (words.filter(isName).length > longest.words) forms.length = 0;
   const isLong = (form: string): boolean => form.length >= (/\d/.test(form) ? leastDigits : 2);
   return [digits, ...writtenDigits(number), ...forms].filter(isLong);
 };
@@ -92,7 +107,13 @@ export const openKnown = (
   countries: Countries,
 ) => {
   const own = new Map(
-    named.flatMap(([value, label]) => listForms(value, countries).map((form) => [form, label] as const)).reverse(),
+    named
+      .flatMap(([value, label]) =>
+        [value, inTwoLetters(value)]
+          .flatMap((text) => listForms(text, countries))
+          .map((form) => [form, label] as const),
+      )
+      .reverse(),
   );
   const others = new Set(joinKnown(carried));
   const isOther = (form: string): boolean => others.size > 0 && hashesOf(form).some((hash) => others.has(hash));

@@ -70,7 +70,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     known: known && {
       action: known.action,
       // A rule on all keys says nothing of one of them.
-      metadata: compileRules(rules.filter(({ path }) => /^metadata\.(?!\*$)/.test(path))).child('metadata'),
+      metadata: compileRules(rules.filter(({ path }) => /^(metadata|\*)\.(?!\*$)/.test(path))).child('metadata'),
       note: () => matched.add(known),
     },
   });

@@ -24,12 +24,19 @@ const base32 = (hex: string): string =>
 
 const keyedHashes = new WeakMap<TokenKey, (text: string) => string>();
 
-/** `ph_<key id>_<base32 of HMAC-SHA-256(key, kind ‖ 0 ‖ value)>`. @param value normalised by its kind. */
-const makeToken = (key: TokenKey, kind: TokenKind, value: string): string => {
+const hashOf = (key: TokenKey, text: string): string => {
   const keyedHash = keyedHashes.get(key) ?? createKeyedHash(key.bytes);
   keyedHashes.set(key, keyedHash);
-  return `ph_${key.id}_${base32(keyedHash(`${kind}\0${value}`))}`;
+  return keyedHash(text);
 };
+
+/** A short hash of a value under each key. */
+export const shortHashes = (keys: TokenKeys, value: string): readonly string[] =>
+  keys.map((key) => hashOf(key, `known\0${value}`).slice(0, 12));
+
+/** `ph_<key id>_<base32 of HMAC-SHA-256(key, kind ‖ 0 ‖ value)>`. @param value normalised by its kind. */
+const makeToken = (key: TokenKey, kind: TokenKind, value: string): string =>
+  `ph_${key.id}_${base32(hashOf(key, `${kind}\0${value}`))}`;
 
 /** Existing tokens stay. */
 export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.test(text);

@@ -63,6 +63,44 @@ test.each([
   ['client quarante huit deux cent treize', 'client [known] … … … …'],
 ])('a number is found in digits, groups and words: %s', (texts, kept) => expect(cleanSaid(null, texts)).toBe(kept));
 
+test.each([
+  ['+33 6 39 98 12 34', 'mon code est 39 98 12', 'mon code est 39 98 12'],
+  ['+33 6 39 98 12 34', 'le total fait 981234 points', 'le total fait 981234 points'],
+])('a part of a number is not the number: %s, %s', (data, text, kept) => {
+  const record = recordOf(null, text);
+  const { fields } = ruled('redact').preview({ ...record, in: { ...record.in, data } });
+  expect(fields.transcript_json).toMatchObject({ callData: [{ content: kept }] });
+});
+
+test.each([
+  [{ path: 'metadata.contact.name', action: 'token' }, { contact: { name: 'Jean Dupont' } }],
+  [{ path: 'metadata.names', action: 'token' }, { names: ['Anne Roy', 'Jean Dupont'] }],
+  [{ path: '*.Name', action: 'token' }, { Name: 'Jean Dupont' }],
+] as const)('a rule names values of metadata at any depth: %j', (rule, metadata) => {
+  const rules = openPrivacy({ rules: [{ path: 'transcript.known_values', action: 'redact' }, rule] });
+  const { fields } = rules.preview({ ...recordOf(null, 'bonjour monsieur dupont'), metadata });
+  expect(fields.transcript_json).toMatchObject({ callData: [{ content: 'bonjour monsieur [known]' }] });
+});
+
+test.each([
+  ['[VIP] Jean Dupont', 'bonjour monsieur dupont', 'bonjour monsieur [known]'],
+  ['Jean-Pierre Marie de la Tour du Pin', 'bonjour jean-pierre', 'bonjour [known]'],
+  ['Max Müller', 'hier spricht mueller', 'hier spricht [known]'],
+  ['Ligne directe', 'restez en ligne', 'restez en ligne'],
+  ['Cabinet Médical Dupuis', 'un certificat médical', 'un certificat médical'],
+  ['Bonjour', 'bonjour madame', 'bonjour madame'],
+  ['Pierre', 'une pierre ici', 'une pierre ici'],
+])('a label may be long, marked, or of a company: %s, %s', (label, text, kept) =>
+  expect(cleanSaid(label, text)).toBe(kept),
+);
+
+test.each(['redact', 'last4'] as const)('what stands for a value is read no more: %s', (action) => {
+  const rules = openPrivacy({ rules: [{ path: 'transcript.known_values', action }] });
+  const once = rules.preview(recordOf('Known Marie Anne', 'bonjour marie anne il est connu known marie')).fields;
+  expect(rules.preview(once).fields).toEqual(once);
+  expect(JSON.stringify(once.transcript_json)).not.toMatch(/anne/i);
+});
+
 test('each action replaces values in its own way, and the profile reads addresses first', () => {
   const text = 'jean dupont jean.dupont@example.com 0639981234';
   expect(cleanSaid('Jean Dupont', text, ruled('drop'))).toBe('… … … …');
@@ -81,8 +119,8 @@ test('of drawn records nearly all names and numbers go, and nearly no other word
 });
 
 test('the field of hashes holds hashes alone, whatever a record sends in it', () => {
-  const sent = { ...recordOf(null, 'oui'), in: null, metadata: null, callsync_known: ['jean dupont', 'abcdefghij'] };
-  expect(ruled('redact').preview(sent).fields.callsync_known).toEqual(['abcdefghij']);
+  const sent = { ...recordOf(null, 'oui'), in: null, metadata: null, callsync_known: ['jean dupont', 'abcdef012345'] };
+  expect(ruled('redact').preview(sent).fields.callsync_known).toEqual(['abcdef012345']);
   expect(ruled('redact').preview({ ...sent, callsync_known: 'jean dupont' }).fields).not.toHaveProperty(
     'callsync_known',
   );

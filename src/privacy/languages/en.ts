@@ -70,7 +70,8 @@ export const english: Language = {
     other: `isbn, ean, barcode, bar code, upc, invoice, order, reference, ref, case number, ticket, tracking, parcel, product, version, ip,
       ip address, size, sizes, zip, zip code, postcode, serial number, model, part number, countdown, count, budget, price, quote, vat`,
   },
-  titles: 'mr mrs ms miss dr sir madam customer service support reception desk sales ltd inc llc the of and',
+  titles:
+    'mr mrs ms miss dr sir madam customer service support reception desk sales ltd inc llc the of and unknown private anonymous withheld mobile line direct office main number caller test',
   beforeNames: `mr, mrs, mister, missus, ms, miss, dr, doctor, name is, name s, name, surname, surname is, i am, i m, this is, hi, hello, hey, dear, thanks, thank you, bye, goodbye,
     tell, ask, speaking to, speak to, speaking with, speak with, called, morning, afternoon, evening`,
   articles: 'the a an these those my your his her its our their some any every each another',

@@ -82,7 +82,7 @@ export const french: Language = {
       on compte, budget, prix, montant, seuil`,
   },
   titles:
-    'm mr mme mlle monsieur madame mademoiselle docteur dr maitre service client clients accueil societe sarl sas sa ste et le la les de du des d l',
+    'm mr mme mlle monsieur madame mademoiselle docteur dr maitre service client clients accueil societe sarl sas sa ste et le la les de du des d l ligne directe standard cabinet medical numero inconnu anonyme masque prive mobile fixe portable bureau siege agence boutique magasin test',
   beforeNames: `monsieur, madame, mademoiselle, m, mr, mme, mlle, docteur, dr, maitre, appelle, nom, prenom, nom c est, prenom c est, nom de, nom de famille,
     nom de famille c est, nom est, prenom est, part de, dire a, parler a, demander a, je suis, bonjour, bonsoir, salut, merci, cher, chere, ici, au revoir`,
   articles:
