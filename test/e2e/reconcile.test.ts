@@ -1,6 +1,8 @@
 /** Reconciling and re-reading as workflows, with workers of the built command. */
 
 import { readFile, writeFile } from 'node:fs/promises';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { WorkflowHandle } from '@temporalio/client';
 import { temporal as proto } from '@temporalio/proto';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -11,6 +13,7 @@ import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '..
 import { openCliFolder } from '../support/cli.ts';
 import { digestTables } from '../support/digest-tables.ts';
 import { endProcess, installForTest, useInstallation } from '../support/installation.ts';
+import { program } from '../support/program.ts';
 import { column } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 
@@ -118,10 +121,24 @@ test('after an erasure, and after a call passed its limit, the proof is back wit
   };
   const withdrawn = async () =>
     (await column<number>(old.store, `SELECT count(*)::int FROM verdicts WHERE compared_by = 'none'`))[0] ?? 0;
+  const assistant = new Client({ name: 'test', version: '1' });
+  const args = [program, 'mcp', '--config', old.configPath];
+  await assistant.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'inherit' }));
+  onTestFinished(() => assistant.close());
+  let page = '';
+  const pageOf = (told: unknown) => (told as { operations: string }).operations;
+  const lastDay = new Date(to - dayMs).toISOString().slice(0, 10);
   const isProven = async () => {
     const told = await column<Date | null>(old.store, 'SELECT proven_through FROM calls.sync_state');
     const { through } = await readProvenThrough(old.store, 'postgres');
-    return through === Date.parse(range.to) * 1000 && told[0]?.toISOString() === range.to;
+    if (through !== Date.parse(range.to) * 1000 || told[0]?.toISOString() !== range.to) return false;
+    // So say a tool of an assistant and the status page.
+    const { structuredContent } = await assistant.callTool({ name: 'completeness', arguments: {} });
+    const answer = structuredContent as { proven_through: string | null };
+    const shown = await fetch(page).then((one) => one.text());
+    return (
+      Date.parse(answer.proven_through ?? '') === to && new RegExp(`Proven through[^]{0,120}${lastDay}`).test(shown)
+    );
   };
   /** After `before` withdrawals there was another one, and the proof is whole again. */
   const isBack = async (before: number) => {
@@ -129,6 +146,7 @@ test('after an erasure, and after a call passed its limit, the proof is back wit
     return (await withdrawn()) > before && waiting.length === 0 && (await isProven());
   };
   const worker = await old.startWorker(['--schedules']);
+  page = pageOf(worker.told);
   await (await old.backfill('all')).result;
   await run('', 'reconcile', '--from', sinceMonth, '--to', range.to);
   await until('all is proven', isProven);
@@ -146,6 +164,7 @@ test('after an erasure, and after a call passed its limit, the proof is back wit
   await writeFile(old.configPath, stringify({ ...config, privacy: { retention: { calls: `${limit}s` } } }));
   const before = await withdrawn();
   const again = await old.startWorker(['--schedules']);
+  page = pageOf(again.told);
   await until('the proof is withdrawn', async () => (await withdrawn()) > before);
   await until('the proof is back again', () => isBack(before), 60_000);
   await run('', 'verdicts', 'verify');

@@ -103,8 +103,7 @@ export const install = async (input: {
     startWorker: async (args: readonly string[] = [], env: NodeJS.ProcessEnv = process.env) => {
       const { child, first } = startProgram(['worker', '--config', configPath, '--json', ...args], { env });
       workers.push(child);
-      await first();
-      return child;
+      return Object.assign(child, { told: await first() });
     },
     /** Starts a backfill over everything the simulator has. */
     backfill: async (name: string, options: Partial<Parameters<typeof startBackfill>[2]> = {}) => {
