@@ -68,14 +68,13 @@ export const claimAnnounced = (
   claims: Claims,
   { answersWithin, reach } = near,
 ): void => {
-  const begins = spoken.map(() => undefined as ReadonlyMap<number, Value> | undefined);
-  const valuesIn = (utterance: number): ReadonlyMap<number, Value> =>
-    (begins[utterance] ??= new Map(
-      finders[detector](pieces.slice(utterance, utterance + 1 + near.answersWithin)).map((value) => [
-        value.spans[0]?.start ?? 0,
-        value,
-      ]),
-    ));
+  const found = new Map<number, readonly Value[]>();
+  const valuesIn = (utterance: number): readonly Value[] => {
+    const values =
+      found.get(utterance) ?? finders[detector](pieces.slice(utterance, utterance + 1 + near.answersWithin));
+    found.set(utterance, values);
+    return values;
+  };
   for (const asked of chosen) {
     for (const { kind, end } of mentionsIn(asked)) {
       if (kind !== detector) continue;
@@ -88,7 +87,7 @@ export const claimAnnounced = (
       );
       if (isAnswered) continue;
       const values = places.flatMap(({ utterance, from }) =>
-        Array.from({ length: reach }, (_, at) => valuesIn(utterance).get(from + at) ?? []).flat(),
+        valuesIn(utterance).filter(({ spans: [first] }) => first && first.start >= from && first.start < from + reach),
       );
       const value = values.find(({ spans }) => claims.isFree(spans));
       if (value !== undefined) claims.add(detector, value.value, value.spans);

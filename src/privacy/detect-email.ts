@@ -75,7 +75,11 @@ const readParts = (said: readonly Said[]): readonly AddressPart[] => {
 
 /** @param pieces of one utterance, or of several that follow each other. */
 export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): void => {
-  if (!pieces.some((piece) => 'key' in piece && maySign.has(piece.key) && claims.isFree([piece]))) return;
+  const hasDot = (at: number): boolean =>
+    pieces.slice(at, at + dotWithin).some((piece) => piece.kind !== 'turn' && mayDot.has(keyOf(piece)));
+  const isSign = (piece: Piece, at: number): boolean =>
+    piece.kind !== 'turn' && maySign.has(keyOf(piece)) && claims.isFree([piece]) && hasDot(at);
+  if (!pieces.some(isSign)) return;
   const parts = readParts(listSaid(pieces));
   for (const [at, part] of parts.entries()) {
     if (part.sign !== '@' && part.sign !== 'at') continue;
@@ -88,13 +92,13 @@ export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): voi
     claims.add('email', value, all);
   }
 };
-/** First words of the sign. */
-const maySign = new Set([
-  '@',
-  'at',
-  'chez',
-  ...languages.flatMap(({ signs }) => signs['@'].split(',').map((phrase) => phrase.trim().split(' ')[0] ?? '')),
-]);
+/** Pieces from the sign to the first dot, at most. */
+const dotWithin = 30;
+/** First words of a sign. */
+const firstWords = (sign: '@' | '.'): readonly string[] =>
+  languages.flatMap(({ signs }) => signs[sign].split(',').map((phrase) => phrase.trim().split(' ')[0] ?? ''));
+const maySign = new Set(['@', 'at', 'chez', ...firstWords('@')]);
+const mayDot = new Set(['.', ...firstWords('.')]);
 
 /** Hosts that people have addresses at. */
 const hosts = setOf(

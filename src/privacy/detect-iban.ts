@@ -31,7 +31,8 @@ export const claimIbans = (
   const parts = spellOut(listSaid(pieces), true);
   for (const [at, part] of parts.entries()) {
     const country = countryAt(parts, at);
-    if ((country === undefined && part.kind !== 'number') || !claims.isFree([part])) continue;
+    const mayBegin = country !== undefined || (part.kind === 'number' && isNamed('iban', part.utterance));
+    if (!mayBegin || !claims.isFree([part])) continue;
     const name = nameAt(part.utterance, part.start);
     const isTight = parts[at + 1]?.start === part.end;
     // "is 45" has a country in it only where letters are spelled, written large or at once.

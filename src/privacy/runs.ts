@@ -75,6 +75,25 @@ const correctingWords = 5;
 /** Fewer digits count only after words that announce a value. */
 export const leastDigits = 7;
 
+/** Field by field, for a spread takes most of the time of a run. */
+const atomOf = (piece: NumberPiece, gap: number, isAnswer: boolean, isCorrected: boolean): Atom => {
+  const { kind, utterance, start, end, text, others, isInternational, isQuantity, isChained } = piece;
+  return {
+    kind,
+    utterance,
+    start,
+    end,
+    text,
+    others,
+    isInternational,
+    isQuantity,
+    isChained,
+    gap,
+    isAnswer,
+    isCorrected,
+  };
+};
+
 /** Since the last number. */
 const nothing = { words: 0, gap: 0, hasTurn: false, isAnswer: false, isCorrected: false };
 
@@ -95,7 +114,7 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
       const isAmount = piece.isQuantity && digits < leastDigits;
       if (isAmount || (before.words > 0 && !before.hasTurn && !before.isCorrected)) end();
       const { gap, isAnswer, isCorrected } = run.length === 0 ? nothing : before;
-      if (!isAmount) run.push({ ...piece, gap: isCorrected ? 0 : gap, isAnswer, isCorrected });
+      if (!isAmount) run.push(atomOf(piece, isCorrected ? 0 : gap, isAnswer, isCorrected));
       digits += piece.text.length;
       before = { ...nothing };
     } else if (run.length > 0 && piece.kind === 'turn') {
@@ -148,13 +167,16 @@ export const listCandidates = (
   budget: Budget,
   visit: (candidate: Candidate) => void,
 ): void => {
+  const mostOf = ({ text, others }: Atom): number => Math.max(text.length, ...others.map(({ length }) => length));
+  if (run.reduce((sum, atom) => sum + mostOf(atom), 0) < leastDigits) return;
   // Of one speaker alone, they stand in another run too.
   const hasOthers = run.some(({ isAnswer }) => isAnswer);
+  const free = run.map(isFree);
   const extend = (own: Candidate): void => {
     const { text, from, to, ends } = own;
     const atom = run[to];
     if (text.length >= leastDigits && atom?.isChained !== true && own.isShared === hasOthers) visit(own);
-    if (atom === undefined || text.length >= mostDigits || !isFree(atom) || !budget.spend(atom.utterance)) return;
+    if (atom === undefined || text.length >= mostDigits || free[to] !== true || !budget.spend(atom.utterance)) return;
     const gap = to > from ? Math.max(own.gap, atom.gap) : 0;
     const isShared = own.isShared || (atom.isAnswer && to > from);
     const extendBy = (heard: string, length: number, isCorrected: boolean): void => {
