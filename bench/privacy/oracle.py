@@ -130,7 +130,7 @@ tells = {
     ('last4', 'fr'): ['la carte finit par %', 'elle se termine par %', 'les quatre derniers chiffres de ma carte sont %', 'la carte qui se termine par %', 'les quatre derniers chiffres de la carte bleue %', 'ma carte finissant par %', 'carte terminant par %', 'les derniers chiffres de la carte c\'est %'],
     ('last4', 'en'): ['the card ends in %', 'the card ending in %', 'the last four digits of my card are %', 'card ending %', 'the last 4 of the card are %', 'my visa ends with %', 'last four digits of the card %', 'the debit card ending with %'],
     ('account', 'fr'): ['mon numéro de compte est le %', 'numéro de compte %', 'le compte bancaire numéro %', 'mon compte chez vous au crédit agricole c\'est le compte %'],
-    ('account', 'en'): ['my account number is %', 'account number %', 'the bank account number is %', 'sort code 20-00-00 account %', 'checking account %'],
+    ('account', 'en'): ['my account number is %', 'account number %', 'the bank account number is %', 'the account on file is %', 'checking account %'],
 }
 asks = {
     ('phone', 'fr'): ['quel est votre numéro de téléphone', 'à quel numéro peut-on vous rappeler', 'un numéro de portable', 'votre téléphone s\'il vous plaît'],
@@ -578,7 +578,7 @@ def write(lang, kind, form, said, spans=(), value=''):
 
 # Siblings: national numbers over turns, without a zero to begin with, and a zero in a turn of its own.
 national = {
-    'ES': (lambda: pick('67') + digits(8), [3, 2, 2]), 'PT': (lambda: '91' + digits(7), [3, 3]), 'LU': (lambda: '621' + digits(6), [3, 3]),
+    'ES': (lambda: '6' + digits(8), [3, 2, 2]), 'PT': (lambda: '91' + digits(7), [3, 3]), 'LU': (lambda: '621' + digits(6), [3, 3]),
     'DK': (lambda: pick(['20', '31', '40', '51']) + digits(6), [2, 2, 2]), 'PL': (lambda: pick(['50', '60', '78']) + digits(7), [3, 3]),
     'IT': (lambda: '34' + pick('0789') + digits(7), [3, 3]), 'US': (lambda: pick(['212', '305', '617']) + pick('23456789') + '2' + digits(5), [3, 3]),
 }
