@@ -111,7 +111,7 @@ interface MeasuredPrivacy {
   readonly kinds: readonly (Detected & { readonly values: number })[];
   readonly harmless: readonly { readonly sort: string; readonly sentences: number; readonly hit: number }[];
   readonly known: Readonly<Record<'records' | 'own' | 'gone' | 'others' | 'touched', number>>;
-  readonly usual: readonly string[];
+  readonly usual: string;
   readonly unread: number;
   readonly presidio?: {
     readonly ms: number;
@@ -160,7 +160,7 @@ const renderDetectors = (root: string): string => {
       `Measured on ${measured.date} with seed ${measured.seed}; ${measured.unread} harmless sentences became \`[unread]\`.`,
       `Of ${known.own} words of names and numbers in ${known.records} invented records, \`transcript.known_values\` replaced`,
       `${figure(share(known.gone, known.own))} %, and ${share(known.touched, known.others).toFixed(2)} % of the other words.`,
-      `10 kB of transcript take ${measured.usual.join(', ')}.`,
+      `10 kB of transcript take ${measured.usual}.`,
       presidio === undefined ? '' : `Presidio (${presidio.packages}) takes ${presidio.ms} ms.`,
     ].join(' '),
   ].join('\n\n');
