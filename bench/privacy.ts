@@ -341,7 +341,14 @@ if (process.argv.includes('--write')) {
   }));
   const measured = {
     date: new Date().toISOString().slice(0, 10),
-    ...{ seed, kinds: presidio === undefined ? kept : kinds, harmless, known, usual: usual.join(', '), unread: oracle.unread },
+    ...{
+      seed,
+      kinds: presidio === undefined ? kept : kinds,
+      harmless,
+      known,
+      usual: usual.join(', '),
+      unread: oracle.unread,
+    },
     presidio:
       presidio === undefined
         ? former.presidio
