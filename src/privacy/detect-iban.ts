@@ -39,17 +39,14 @@ export const claimIbans = (
     const isCountry = country !== undefined && (part.kind === 'letters' || isLarge(part) || isTight);
     const isAccount = country === undefined ? name === 'iban' : isCountry && (name === 'iban' || name === 'account');
     const length = lengths.get(country ?? '') ?? 0;
-    const ways = [false, true].map((isLoose) => collect(parts, at, length, isLoose));
-    const whole = ways.flatMap((own) =>
-      textsOf(own)
-        .filter((text) => isValidIBAN(text))
-        .map((text) => ({ own, text })),
-    )[0];
+    const ways = (country === undefined ? [] : [false, true])
+      .map((isLoose) => collect(parts, at, length, isLoose))
+      .flatMap((own) => textsOf(own).map((text) => ({ own, text })))
+      .filter(({ text }) => text.length === length);
     // Written in one with its country, it needs no check.
     const isSure = isAccount || (isTight && isLarge(part));
-    const named = ways.find((own) => isSure && textsOf(own)[0]?.length === length && length > 0);
+    const whole = ways.find(({ text }) => isValidIBAN(text)) ?? (isSure ? ways[0] : undefined);
     if (whole !== undefined) claims.add('iban', whole.text, whole.own);
-    else if (named !== undefined) claims.add('iban', textsOf(named)[0] ?? '', named);
     else if (isAccount) {
       const from = !isCountry && parts[at - 1]?.kind === 'letters' ? at - 1 : at;
       const own = collect(parts, from, mostNamed, isCountry);
@@ -65,15 +62,15 @@ export const claimIbans = (
 const mostTexts = 16;
 
 /** Ways to read the parts: what sounds like a zero may be the letter. */
-const textsOf = (parts: readonly Part[]): readonly string[] =>
-  parts.reduce<readonly string[]>(
-    (texts, { text, piece }) => {
-      const others =
-        piece.kind === 'number' && texts.length < mostTexts ? piece.others.filter((own) => own === 'O') : [];
-      return [text.toUpperCase(), ...others].flatMap((own) => texts.map((before) => before + own));
-    },
-    [''],
-  );
+const textsOf = (parts: readonly Part[]): readonly string[] => {
+  let texts: readonly string[] = [''];
+  for (const { text, piece } of parts) {
+    const isO = piece.kind === 'number' && piece.others[0] === 'O' && texts.length < mostTexts;
+    const own = isO ? ['0', 'O'] : [text.toUpperCase()];
+    texts = texts.flatMap((before) => own.map((part) => before + part));
+  }
+  return texts;
+};
 
 /** Nearly no number has letters of a country before it. */
 const isBehindLetter = (pieces: readonly Piece[], at: number): boolean =>
