@@ -210,7 +210,9 @@ const hearHundred = (tokens: readonly Token[], at: number, end: number): readonl
 const isZero = (tokens: readonly Token[], at: number, isAfterNumber: boolean): boolean => {
   const next = tokens[tokens[at + 1]?.text === ',' ? at + 2 : at + 1];
   const isBeforeNumber = next?.kind === 'digits' || mostDigitsOf.has(next?.key ?? '');
-  return (isAfterNumber || isBeforeNumber) && tokens[at - 1]?.key !== 'n' && behindLetter(tokens, at + 1) === undefined;
+  const isAlone = tokens.length === 1;
+  const isSpoken = isAfterNumber || isBeforeNumber || isAlone;
+  return isSpoken && tokens[at - 1]?.key !== 'n' && behindLetter(tokens, at + 1) === undefined;
 };
 
 /** "double zero", also where a recogniser has joined the zero to the next digit ("double 09"). */
