@@ -39,7 +39,11 @@ export const haveDay = (months: readonly number[], days: readonly number[]): boo
 
 /** The reason for which Temporal refuses a cron expression, or would never run it; undefined for a good one. */
 export const faultOfCron = (text: string): string | undefined => {
-  const given = text.trim().split(/\s+/);
+  // A comment may follow.
+  const given = text
+    .replace(/\s#.*$/, '')
+    .trim()
+    .split(/\s+/);
   if (/^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/.test(given.join(' '))) return undefined;
   if (given.length < 5 || given.length > 7) return 'needs five fields, such as 0 3 * * *';
   const all = [...(given.length < 7 ? ['0'] : []), ...given, '*'];

@@ -1,6 +1,5 @@
 /** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
 
-import { hash } from 'node:crypto';
 import type { Observation } from '../../../schemas/observation.ts';
 import { addTotals, planningInterval, type RereadTotals } from '../../../schemas/orchestration.ts';
 import { type Interval, subtract, unite } from '../../lib/intervals.ts';
@@ -165,8 +164,12 @@ interface RereadPart extends Interval {
 const cell = 3_600_000_000;
 
 /** A fixed, even choice of windows, the same in every run. */
-const isSampled = (from: number, share: number): boolean =>
-  Number.parseInt(hash('sha256', String(from / cell)).slice(0, 8), 16) / 2 ** 32 < share;
+const isSampled = (from: number, share: number): boolean => {
+  let hash = Math.imul(Math.floor(from / cell) ^ 0x9e3779b9, 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x27d4eb2f);
+  return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;
+};
 
 /** Where the calls are that had the ages of a band at some time since `coveredAt`. */
 const rangeOf = (band: AgeBand, coveredAt: number, now: number) => ({
