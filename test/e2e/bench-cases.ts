@@ -16,7 +16,7 @@ export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>
   memory: 'takes minutes',
   // Two pages, between which calls move.
   peers: ['--calls', '450'],
-  privacy: ['1', 'fuzz=200'],
+  privacy: ['1', 'count=4', 'fuzz=50', '--without-presidio'],
   'read-memory': 'takes minutes',
   'receiver-privacy': ['--rounds', '0', '--seconds', '0.2', '--connections', '2', '--no-visible'],
   scale: 'takes minutes',
