@@ -11,6 +11,9 @@ import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
 import { knownField } from './known.ts';
 import { readRedactions, redactionsField } from './redactions.ts';
 
+// Bound here: a look into another module for each byte takes as long as the byte.
+const { quote, backslash, comma, minus, dot, zero, nine, closeBracket, openBrace, closeBrace } = sign;
+
 /** Raised whenever the rows of an unchanged document, or their hash, would change; every call then becomes pending. */
 export const flattenVersion = 5;
 
@@ -537,11 +540,11 @@ class WordReader {
     const { bytes } = this;
     const words: CutWords = { value: [], start: [], length: [], score: [] };
     const { value, start, length, score } = words;
-    if (bytes[this.at] === sign.closeBracket) {
+    if (bytes[this.at] === closeBracket) {
       this.at += 1;
       return words;
     }
-    for (let count = 1; bytes[this.at] === sign.openBrace; count += 1) {
+    for (let count = 1; bytes[this.at] === openBrace; count += 1) {
       do {
         this.at += 1;
         const isRead =
@@ -550,12 +553,12 @@ class WordReader {
           (this.skipKey(valueKey) && this.string(value)) ||
           (this.skipKey(lengthKey) && this.number(length));
         if (!isRead) return undefined;
-      } while (bytes[this.at] === sign.comma);
-      if (bytes[this.at] !== sign.closeBrace) return undefined;
+      } while (bytes[this.at] === comma);
+      if (bytes[this.at] !== closeBrace) return undefined;
       if (value.length !== count || start.length !== count || length.length !== count || score.length !== count)
         return undefined;
       this.at += 2;
-      if (bytes[this.at - 1] === sign.closeBracket) return words;
+      if (bytes[this.at - 1] === closeBracket) return words;
     }
     return undefined;
   }
@@ -569,12 +572,12 @@ class WordReader {
 
   private string(values: (string | null)[]): boolean {
     const { bytes, at } = this;
-    if (bytes[at] !== sign.quote) return false;
+    if (bytes[at] !== quote) return false;
     let end = at + 1;
     let bits = 0;
     let isEscaped = false;
-    for (let byte = bytes[end] as number; byte !== sign.quote; byte = bytes[end] as number) {
-      if (byte === sign.backslash) {
+    for (let byte = bytes[end] as number; byte !== quote; byte = bytes[end] as number) {
+      if (byte === backslash) {
         isEscaped = true;
         end += 1;
       }
@@ -589,13 +592,13 @@ class WordReader {
 
   private number(values: (number | null)[]): boolean {
     const { bytes } = this;
-    const start = this.at + (bytes[this.at] === sign.minus ? 1 : 0);
+    const start = this.at + (bytes[this.at] === minus ? 1 : 0);
     let at = start;
     let point = -1;
     let digits = 0;
     for (let byte = bytes[at] as number; ; byte = bytes[at] as number) {
-      if (byte >= sign.zero && byte <= sign.nine) digits = digits * 10 + byte - sign.zero;
-      else if (byte === sign.dot) point = at;
+      if (byte >= zero && byte <= nine) digits = digits * 10 + byte - zero;
+      else if (byte === dot) point = at;
       else break;
       at += 1;
     }

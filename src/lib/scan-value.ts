@@ -6,6 +6,23 @@ import { isUtf8 } from 'node:buffer';
 import * as sign from './json-signs.ts';
 import { parseQuietly } from './parse-json.ts';
 
+// Bound here: a look into another module for each byte takes as long as the byte.
+const {
+  quote,
+  backslash,
+  comma,
+  colon,
+  minus,
+  dot,
+  zero,
+  nine,
+  openBracket,
+  closeBracket,
+  openBrace,
+  closeBrace,
+  isBlank,
+} = sign;
+
 /** A top-level field of a record, by the offsets of its value. */
 export interface FieldSpan {
   readonly name: string;
@@ -34,7 +51,7 @@ const mostNames = 64;
 const nameStarts = new Int32Array((maxDepth + 1) * mostNames);
 
 const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word));
-const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= sign.zero && byte <= sign.nine;
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= zero && byte <= nine;
 const isHex = (byte: number | undefined): boolean =>
   byte !== undefined && (isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66));
 
@@ -60,20 +77,20 @@ class ValueScanner {
     this.depth = 1;
     const fields: FieldSpan[] = [];
     let at = this.blanks(from + 1);
-    if (bytes[at] === sign.closeBrace) at += 1;
+    if (bytes[at] === closeBrace) at += 1;
     else
       for (;;) {
         const end = this.string(at);
         const quoted = this.text(at, end);
         const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
-        const start = this.separator(end, sign.colon);
+        const start = this.separator(end, colon);
         this.plain = true;
         const to = this.value(start);
         fields.push({ name, from: start, to, plain: this.plain });
         at = this.blanks(to) + 1;
         const byte = bytes[at - 1];
-        if (byte === sign.closeBrace) break;
-        if (byte !== sign.comma) fail();
+        if (byte === closeBrace) break;
+        if (byte !== comma) fail();
         at = this.blanks(at);
       }
     return { fields, to: at };
@@ -85,7 +102,7 @@ class ValueScanner {
 
   private blanks(from: number): number {
     let at = from;
-    while (sign.isBlank(this.bytes[at])) at += 1;
+    while (isBlank(this.bytes[at])) at += 1;
     if (at > from) this.plain = false;
     return at;
   }
@@ -99,10 +116,10 @@ class ValueScanner {
 
   private value(at: number): number {
     const byte = this.bytes[at];
-    if (byte === sign.quote) return this.string(at);
-    if (byte === sign.openBrace) return this.container(at, sign.closeBrace, true);
-    if (byte === sign.openBracket) return this.container(at, sign.closeBracket, false);
-    if (byte === sign.minus || isDigit(byte)) return this.number(at);
+    if (byte === quote) return this.string(at);
+    if (byte === openBrace) return this.container(at, closeBrace, true);
+    if (byte === openBracket) return this.container(at, closeBracket, false);
+    if (byte === minus || isDigit(byte)) return this.number(at);
     return this.literal(at);
   }
 
@@ -116,7 +133,7 @@ class ValueScanner {
     let seen = 0;
     let at = this.blanks(from + 1);
     while (bytes[at] !== close) {
-      if (count > 0) at = this.separator(at, sign.comma);
+      if (count > 0) at = this.separator(at, comma);
       if (keyed) {
         const end = this.string(at);
         const initial = bytes[at + 1] as number;
@@ -127,7 +144,7 @@ class ValueScanner {
           this.plain = false;
         else nameStarts[first + count] = at;
         seen |= mark;
-        at = this.separator(end, sign.colon);
+        at = this.separator(end, colon);
       }
       at = this.blanks(this.value(at));
       count += 1;
@@ -150,12 +167,12 @@ class ValueScanner {
 
   private string(from: number): number {
     const { bytes } = this;
-    if (bytes[from] !== sign.quote) fail();
+    if (bytes[from] !== quote) fail();
     const { length } = bytes;
     for (let at = from + 1; at < length; ) {
       const byte = bytes[at] as number;
-      if (byte === sign.quote) return at + 1;
-      if (byte === sign.backslash) at = this.escape(at);
+      if (byte === quote) return at + 1;
+      if (byte === backslash) at = this.escape(at);
       else if (byte < 0x20) fail();
       else at += 1;
     }
@@ -185,26 +202,23 @@ class ValueScanner {
 
   private number(from: number): number {
     const { bytes } = this;
-    const start = bytes[from] === sign.minus ? from + 1 : from;
+    const start = bytes[from] === minus ? from + 1 : from;
     const point = this.digits(start);
-    const startsWithZero = bytes[start] === sign.zero;
+    const startsWithZero = bytes[start] === zero;
     if (startsWithZero && point > start + 1) fail();
-    let end = bytes[point] === sign.dot ? this.digits(point + 1) : point;
+    let end = bytes[point] === dot ? this.digits(point + 1) : point;
     const byte = bytes[end];
     if (byte === 0x65 || byte === 0x45) {
       this.plain = false;
       const next = bytes[end + 1];
-      end = this.digits(next === sign.minus || next === 0x2b ? end + 2 : end + 1);
+      end = this.digits(next === minus || next === 0x2b ? end + 2 : end + 1);
     } else if (end - start > safeDigits) {
       const text = this.text(from, end);
       if (String(Number(text)) !== text) this.plain = false;
     } else if (end === point) {
       if (startsWithZero && start > from) this.plain = false;
       // JavaScript prints no trailing zero, and numbers below a millionth with an exponent.
-    } else if (
-      bytes[end - 1] === sign.zero ||
-      (startsWithZero && bytes[point + 1] === sign.zero && bytes[point + 2] === sign.zero)
-    )
+    } else if (bytes[end - 1] === zero || (startsWithZero && bytes[point + 1] === zero && bytes[point + 2] === zero))
       this.plain = false;
     return end;
   }
@@ -251,7 +265,7 @@ export const notScanned = sumUp([]);
  */
 export const scanFields = (bytes: Buffer, from: number) => {
   try {
-    if (bytes[from] !== sign.openBrace) return undefined;
+    if (bytes[from] !== openBrace) return undefined;
     const found = new ValueScanner(bytes).fields(from);
     return { ...found, sum: sumUp(found.fields) };
   } catch (error) {

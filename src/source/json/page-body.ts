@@ -6,6 +6,9 @@ import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
 import { notScanned, readRecord, scanFields } from '../../lib/scan-value.ts';
 import { answerWith, runOnThread } from '../../lib/thread.ts';
 
+// Bound here: a look into another module for each byte takes as long as the byte.
+const { quote, backslash, comma, colon, openBracket, closeBracket, openBrace, closeBrace, isBlank } = sign;
+
 export interface RawRecord {
   /** The parsed record; undefined when its bytes are not JSON. */
   readonly value: unknown;
@@ -167,13 +170,13 @@ const scanArray = (bytes: Buffer, start: number, array: number, path: string) =>
   const spans: RecordSpan[] = [];
   let at = skipBlank(bytes, array + 1);
   // Behind a comma there must be a record.
-  while (bytes[at] !== sign.closeBracket || spans.length > 0) {
+  while (bytes[at] !== closeBracket || spans.length > 0) {
     // Broken content is skipped by its brackets, so that its neighbours stay intact.
     const { to, sum } = scanFields(bytes, at) ?? { to: skipValue(bytes, at), sum: notScanned };
     spans.push([at, to, sum]);
     at = skipBlank(bytes, to);
-    if (bytes[at] === sign.closeBracket) break;
-    if (bytes[at] !== sign.comma) throw new MalformedList('records are not separated by commas');
+    if (bytes[at] === closeBracket) break;
+    if (bytes[at] !== comma) throw new MalformedList('records are not separated by commas');
     at = skipBlank(bytes, at + 1);
   }
   const before = bytes.toString('utf8', start, array);
@@ -194,37 +197,37 @@ const parseText = (text: string): unknown => {
 const locate = (bytes: Buffer, start: number, keys: readonly string[], which: 'first' | 'last'): number | undefined => {
   let at = start;
   for (const key of keys) {
-    if (bytes[at] !== sign.openBrace) return undefined;
+    if (bytes[at] !== openBrace) return undefined;
     const found = findKey(bytes, at, key, which);
     if (found === undefined) return undefined;
     at = found;
   }
-  return bytes[at] === sign.openBracket ? at : undefined;
+  return bytes[at] === openBracket ? at : undefined;
 };
 
 /** Offset of the value of a key; of a repeated key, the last one counts, as in JSON.parse. */
 const findKey = (bytes: Buffer, object: number, key: string, which: 'first' | 'last'): number | undefined => {
   let found: number | undefined;
   let at = skipBlank(bytes, object + 1);
-  while (bytes[at] === sign.quote) {
+  while (bytes[at] === quote) {
     const end = skipString(bytes, at);
     const name = parseText(bytes.toString('utf8', at, end));
     at = skipBlank(bytes, end);
-    if (bytes[at] !== sign.colon) throw new MalformedList('a key without a value');
+    if (bytes[at] !== colon) throw new MalformedList('a key without a value');
     at = skipBlank(bytes, at + 1);
     if (name === key) found = at;
     if (found !== undefined && which === 'first') return found;
     at = skipBlank(bytes, skipValue(bytes, at));
-    if (bytes[at] !== sign.comma) break;
+    if (bytes[at] !== comma) break;
     at = skipBlank(bytes, at + 1);
   }
-  if (bytes[at] !== sign.closeBrace) throw new MalformedList('an object does not end');
+  if (bytes[at] !== closeBrace) throw new MalformedList('an object does not end');
   return found;
 };
 
 const skipBlank = (bytes: Buffer, from: number): number => {
   let at = from;
-  while (sign.isBlank(bytes[at])) at++;
+  while (isBlank(bytes[at])) at++;
   return at;
 };
 
@@ -232,10 +235,10 @@ const skipBlank = (bytes: Buffer, from: number): number => {
 const skipString = (bytes: Buffer, from: number): number => {
   let at = from + 1;
   for (;;) {
-    const end = bytes.indexOf(sign.quote, at);
+    const end = bytes.indexOf(quote, at);
     if (end < 0) throw new MalformedList('a string does not end');
     let slashes = 0;
-    while (bytes[end - 1 - slashes] === sign.backslash) slashes++;
+    while (bytes[end - 1 - slashes] === backslash) slashes++;
     if (slashes % 2 === 0) return end + 1;
     at = end + 1;
   }
@@ -247,23 +250,23 @@ const skipValue = (bytes: Buffer, from: number): number => {
   let at = from;
   while (at < bytes.length) {
     switch (bytes[at]) {
-      case sign.quote:
+      case quote:
         at = skipString(bytes, at);
         if (depth === 0) return at;
         break;
-      case sign.openBrace:
-      case sign.openBracket:
+      case openBrace:
+      case openBracket:
         depth++;
         at++;
         break;
-      case sign.closeBrace:
-      case sign.closeBracket:
-      case sign.comma:
+      case closeBrace:
+      case closeBracket:
+      case comma:
         if (depth === 0) {
           if (at === from) throw new MalformedList('a value is missing');
           return at;
         }
-        if (bytes[at] !== sign.comma) depth--;
+        if (bytes[at] !== comma) depth--;
         at++;
         if (depth === 0) return at;
         break;
