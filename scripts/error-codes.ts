@@ -141,7 +141,7 @@ export const findErrorCodes = (root: string): readonly FoundCode[] => {
 };
 
 /** Commands end with their errors; jobs are tried again. */
-const ofCommands = /^src\/(cli|simulator|pipeline\/go-live)\b/;
+const ofCommands = /^src\/(app|cli|simulator|pipeline\/go-live)\b/;
 
 const again = ({ code, kinds, files }: FoundCode): string => {
   if (passing.has(code))

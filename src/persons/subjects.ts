@@ -2,8 +2,10 @@
  * Subjects: what names a call or a person, as text, the same text however it is written. Only keyed hashes of it are kept. A call id
  * is its own subject; no id has the character between the parts of the others. Pure.
  */
+
 import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/max';
+import type { CallDocument } from '../../schemas/call.ts';
 import { backslash } from '../lib/json-signs.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { detect } from '../privacy/detect.ts';
@@ -14,8 +16,6 @@ import type { Spoken } from '../privacy/read-pieces.ts';
 import { rememberRecent } from '../privacy/recent.ts';
 import { joinedValue } from '../privacy/tokens.ts';
 import { readUtterances } from '../privacy/transcript.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A value as its detector has it. */
 export const foundSubject = (kind: JoinedDetector, value: string): string => `${kind}\0${joinedValue(kind, value)}`;
@@ -63,7 +63,7 @@ export const openSubjects = (options: {
   const addNumbersIn = (subjects: Set<string>, text: string): void => {
     for (const digits of listDialled(text)) if (digits.length >= leastDigits) addNumber(subjects, digits);
   };
-  const listWritten = (fields: Fields): Set<string> => {
+  const listWritten = (fields: CallDocument): Set<string> => {
     const subjects = new Set(listPairs(fields.metadata));
     visitTexts(fields, (text) => {
       if (mayNameOthers(text)) for (const subject of findIn([{ speaker: '', text }], isOther)) subjects.add(subject);
@@ -94,7 +94,7 @@ export const openSubjects = (options: {
     return subjects;
   };
   /** Values that are said, over several utterances too. */
-  const listSaid = (fields: Fields): readonly string[] => {
+  const listSaid = (fields: CallDocument): readonly string[] => {
     const said = readUtterances(callDataOf(fields)).map(({ speaker, text }) => ({
       speaker,
       // Texts whose letters and digits are not speech.
@@ -106,7 +106,7 @@ export const openSubjects = (options: {
     /** Raise it if another function returns other subjects for the same call. */
     version: `${subjectsVersion}\0${joinedDetectors.map(versionOf).join()}\0${numbersVersion}\0${countries.join()}`,
     /** Subjects of a whole call; `party` has those of contacts and metadata. */
-    subjectsOf: (fields: Fields) => ({
+    subjectsOf: (fields: CallDocument) => ({
       party: new Set([
         ...subjectsInText(JSON.stringify([fields.in, fields.out, fields.metadata])),
         ...listPairs(fields.metadata),
@@ -114,7 +114,7 @@ export const openSubjects = (options: {
       all: new Set([...listWritten(fields), ...listSaid(fields)]),
     }),
     /** `all` while the call is folded; undefined where it takes a look at everything that is said, for which no fold waits. */
-    subjectsWhileFolded: (fields: Fields, rules: string | null): ReadonlySet<string> | undefined => {
+    subjectsWhileFolded: (fields: CallDocument, rules: string | null): ReadonlySet<string> | undefined => {
       const callData = callDataOf(fields);
       const isSaid = Array.isArray(callData) && callData.length > 0;
       return isSaid && options.leavesSpeech(rules) ? undefined : listWritten(fields);
@@ -134,7 +134,7 @@ const listPairs = (metadata: unknown): readonly string[] =>
     metadataSubject(key, typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)),
   );
 
-const callDataOf = ({ transcript_json: transcript }: Fields): unknown =>
+const callDataOf = ({ transcript_json: transcript }: CallDocument): unknown =>
   isObject(transcript) ? transcript.callData : undefined;
 
 /** Texts of an object or list, but for short ones, and its whole numbers. Nearly all of a call is words with their times. */

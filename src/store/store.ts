@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { CallDocument } from '../../schemas/call.ts';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
 import { lazily } from '../lib/timing.ts';
@@ -47,16 +48,17 @@ export interface ProofKeys {
   readonly publicKey: string;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Subjects of calls and persons, normalised to one spelling: see `src/persons/subjects.ts`. */
 interface Subjects {
   /** Changes with the results of the functions. */
   readonly version: string;
   /** Subjects of a call: those of its parties, and all. */
-  readonly subjectsOf: (fields: Fields) => { readonly party: ReadonlySet<string>; readonly all: ReadonlySet<string> };
+  readonly subjectsOf: (fields: CallDocument) => {
+    readonly party: ReadonlySet<string>;
+    readonly all: ReadonlySet<string>;
+  };
   /** `all` of a call that is under a version of privacy rules; undefined where that takes longer than a fold may. */
-  readonly subjectsWhileFolded: (fields: Fields, rules: string | null) => ReadonlySet<string> | undefined;
+  readonly subjectsWhileFolded: (fields: CallDocument, rules: string | null) => ReadonlySet<string> | undefined;
   readonly subjectsInText: (text: string) => ReadonlySet<string>;
 }
 
@@ -73,7 +75,7 @@ const createIndex = ({ subjects }: Erasures, keyOf: (subject: string) => string)
     version: Buffer.from(keyOf(`index\0${subjects.version}`), 'hex').readInt32BE(),
     hashesOf,
     /** Undefined where they are listed later. @param rules version of the privacy rules that the document is under. */
-    whileFolded: (document: Fields, rules: string | null) => {
+    whileFolded: (document: CallDocument, rules: string | null) => {
       const named = subjects.subjectsWhileFolded(document, rules);
       return named && hashesOf(named);
     },

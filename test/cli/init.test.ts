@@ -5,7 +5,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { psqlLine } from '../../src/cli/parts/services.ts';
+import { psqlLine } from '../../src/app/services.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
 import { openCliAndService } from '../support/cli.ts';

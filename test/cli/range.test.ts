@@ -3,8 +3,8 @@ import { expect, test, vi } from 'vitest';
 import { emptyTotals } from '../../schemas/orchestration.ts';
 import { awaitedRange } from '../../src/cli/commands/await.ts';
 import { tellWatched } from '../../src/cli/commands/backfill.ts';
-import { untilNow } from '../../src/cli/parts/range.ts';
 import { tellTimes } from '../../src/cli/shell/output.ts';
+import { untilNow } from '../../src/cli/shell/range.ts';
 
 const now = Date.parse('2026-04-01T10:00:00Z');
 const told = (input: Parameters<typeof awaitedRange>[0], zone: string): readonly string[] => {

@@ -1,7 +1,7 @@
 /** A warehouse that is away at the start holds back neither the worker nor the other warehouses. */
 import { expect, test } from 'vitest';
-import { openWarehouses } from '../../src/cli/parts/activity-deps.ts';
-import { createServices, openStoreService } from '../../src/cli/parts/services.ts';
+import { openWarehouses } from '../../src/app/activity-deps.ts';
+import { createServices, openStoreService } from '../../src/app/services.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
 import { countPending, markPending, planLoad } from '../../src/store/loads/loads.ts';

@@ -2,14 +2,14 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
-import { createWarehouse } from '../../src/cli/parts/activity-deps.ts';
+import { createWarehouse } from '../../src/app/activity-deps.ts';
 import { readHealth } from '../../src/health/read-health.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import type { TruthEntry } from '../../src/simulator/calls/truth.ts';
 import { checkTruth, type TruthReport, type Wrong } from '../../src/simulator/demo/check-truth.ts';
-import { createLease } from '../../src/store/loads/compared.ts';
+import { createLease } from '../../src/store/lease.ts';
 import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { migrateStore } from '../../src/store/store.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import { openColumns } from '../../schemas/tables.ts';
-import { checkTimeZone } from '../../src/cli/parts/activity-deps.ts';
+import { checkTimeZone } from '../../src/app/activity-deps.ts';
 import { buildCoverage } from '../../src/health/coverage/coverage.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts, openMartColumns } from '../../src/marts/render-views.ts';

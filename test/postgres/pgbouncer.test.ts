@@ -1,7 +1,7 @@
 /** Behind a real PgBouncer. Sessions work as without it; if it shares them, the store refuses to open. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createLease } from '../../src/store/loads/compared.ts';
+import { createLease } from '../../src/store/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { openCliFolder, withoutService } from '../support/cli.ts';
 import { useOpened } from '../support/opened.ts';

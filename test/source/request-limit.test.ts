@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Config } from '../../schemas/config.ts';
-import { openSource } from '../../src/cli/parts/open-source.ts';
-import { createServices } from '../../src/cli/parts/services.ts';
+import { openSource } from '../../src/app/open-source.ts';
+import { createServices } from '../../src/app/services.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 import {
   createLocalSlots,

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openPool } from '../../src/postgres/database.ts';
 import { createInboxWriter, listenToInbox } from '../../src/store/delivery/inbox-writer.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
-import { createLease } from '../../src/store/loads/compared.ts';
+import { createLease } from '../../src/store/lease.ts';
 import { seekErased, whileSought } from '../../src/store/persons/keys.ts';
 import { openStore } from '../../src/store/store.ts';
 import { readChainHeads, recordChainHead } from '../../src/store/windows/chain.ts';

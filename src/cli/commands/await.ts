@@ -5,6 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Range } from '../../../schemas/orchestration.ts';
 import type { ReconcileProgress } from '../../../workflows/messages.ts';
+import { configuredWarehouse, openWarehouse, openWarehouses, processedFieldOf } from '../../app/activity-deps.ts';
+import { askList, openSource } from '../../app/open-source.ts';
+import { type Services, withStore } from '../../app/services.ts';
+import { lastFailure, openTemporal } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { dateOf, dayMs, iso } from '../../lib/timestamps.ts';
@@ -13,14 +17,10 @@ import { lookAtProof, type ProofFound } from '../../pipeline/reconcile/look-at-p
 import type { Store } from '../../store/store.ts';
 import type { ProofLevel } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse, startReconcile } from '../../temporal/workflow-client.ts';
-import { configuredWarehouse, openWarehouse, openWarehouses, processedFieldOf } from '../parts/activity-deps.ts';
-import { followWorkflow } from '../parts/follow.ts';
-import { askList, openSource } from '../parts/open-source.ts';
-import { duration, startOfDay } from '../parts/range.ts';
-import { type Services, withStore } from '../parts/services.ts';
-import { lastFailure, openTemporal } from '../parts/temporal.ts';
 import { flag, type Given, instant, leaf, option, parsed } from '../shell/define.ts';
+import { followWorkflow } from '../shell/follow.ts';
 import { tellTimes } from '../shell/output.ts';
+import { duration, startOfDay } from '../shell/range.ts';
 import { levelOptions } from './reconcile.ts';
 
 /** A date as typed, whose first instant depends on the business time zone, or an instant in microseconds. */

@@ -1,8 +1,8 @@
 import { parseDocument } from 'yaml';
+import { openConfigFile, withStore } from '../../app/services.ts';
 import { loadConfig } from '../../config/load.ts';
 import { inferUnits, sampleCall } from '../../marts/calibrate.ts';
 import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
-import { openConfigFile, withStore } from '../parts/services.ts';
 import { flag, leaf, parsed, wholeNumber } from '../shell/define.ts';
 
 type UnitFinding = ReturnType<typeof inferUnits>[number];

@@ -1,4 +1,6 @@
 import type { Config } from '../../../schemas/config.ts';
+import { processedFieldOf } from '../../app/activity-deps.ts';
+import { withStore } from '../../app/services.ts';
 import { drawCoverage, readCoverage } from '../../health/coverage/coverage.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { dayMicros, iso, nowMicros } from '../../lib/timestamps.ts';
@@ -6,11 +8,9 @@ import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { forecastVerdicts, type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
 import type { Store } from '../../store/store.ts';
-import { processedFieldOf } from '../parts/activity-deps.ts';
-import { toOption } from '../parts/range.ts';
-import { withStore } from '../parts/services.ts';
 import { instant, leaf, parsed } from '../shell/define.ts';
 import { tellTimes } from '../shell/output.ts';
+import { toOption } from '../shell/range.ts';
 
 const defaultDays = 30;
 

@@ -1,6 +1,6 @@
+import { openInbox, openStoreService, withReceiverServices, withServices } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { openInbox, openStoreService, withReceiverServices, withServices } from '../parts/services.ts';
 import { type CommonOptions, flag, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { receiverAlone } from './config.ts';

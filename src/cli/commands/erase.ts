@@ -1,13 +1,13 @@
 import { type ErasureProgress, erasureProgressQuery } from '../../../workflows/messages.ts';
+import { openIngest } from '../../app/activity-deps.ts';
+import { findTemporal } from '../../app/temporal.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { beginErasure, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
 import { startErase } from '../../temporal/workflow-client.ts';
-import { openIngest } from '../parts/activity-deps.ts';
-import { followWorkflow } from '../parts/follow.ts';
-import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
-import { findTemporal } from '../parts/temporal.ts';
 import { type Answer, flag, leaf } from '../shell/define.ts';
+import { followWorkflow } from '../shell/follow.ts';
 import { say, untilStopped } from '../shell/output.ts';
+import { describeErasure, personOptions, withPerson } from '../shell/persons.ts';
 
 /** Waits only for workers of the roles that erase; others may be away. */
 const roles = ['workflows', 'load'] as const;

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
+import { processedFieldOf } from '../../app/activity-deps.ts';
+import { withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { exportCalls, exportFormats } from '../../pipeline/export/export-calls.ts';
-import { processedFieldOf } from '../parts/activity-deps.ts';
-import { toOption, untilNow } from '../parts/range.ts';
-import { withStore } from '../parts/services.ts';
 import { argument, choice, instant, leaf, parsed } from '../shell/define.ts';
 import { endWith, readVersion, untilStopped } from '../shell/output.ts';
+import { toOption, untilNow } from '../shell/range.ts';
 
 export default leaf({
   args: [

@@ -1,10 +1,10 @@
+import { claimSource, openSource } from '../../app/open-source.ts';
+import { openPrivacy, withStore } from '../../app/services.ts';
 import { openFrames, type StreamEvent } from '../../source/websocket/frames.ts';
 import { storeFrame } from '../../store/delivery/quarantine.ts';
-import { claimSource, openSource } from '../parts/open-source.ts';
-import { duration } from '../parts/range.ts';
-import { openPrivacy, withStore } from '../parts/services.ts';
 import { leaf, parsed } from '../shell/define.ts';
 import { untilStopped } from '../shell/output.ts';
+import { duration } from '../shell/range.ts';
 
 const describe = (event: StreamEvent): string => {
   if (event.kind === 'opened')

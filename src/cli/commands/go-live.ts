@@ -1,13 +1,13 @@
+import { type Services, withStore } from '../../app/services.ts';
+import { beginBackfill, ensureConfiguredSchedules, openTemporal, unpolledQueues } from '../../app/temporal.ts';
 import { terminal, transient } from '../../lib/errors.ts';
 import { goLive } from '../../pipeline/go-live.ts';
 import type { Store } from '../../store/store.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
-import { watchBackfill } from '../parts/follow.ts';
-import { duration } from '../parts/range.ts';
-import { type Services, withStore } from '../parts/services.ts';
-import { beginBackfill, ensureConfiguredSchedules, openTemporal, unpolledQueues } from '../parts/temporal.ts';
 import { flag, instant, leaf, option, parsed, required } from '../shell/define.ts';
+import { watchBackfill } from '../shell/follow.ts';
 import { tellTimes, untilStopped } from '../shell/output.ts';
+import { duration } from '../shell/range.ts';
 import { checkPublicUrl, roundTrip } from './doctor/check-webhook.ts';
 
 const verifyReceiver = async (services: Services, store: Store, given: string | undefined) => {

@@ -1,6 +1,6 @@
+import { openMarts, openWarehouse, settingsOf } from '../../app/activity-deps.ts';
+import { withStore } from '../../app/services.ts';
 import { openMartColumns } from '../../marts/render-views.ts';
-import { openMarts, openWarehouse, settingsOf } from '../parts/activity-deps.ts';
-import { withStore } from '../parts/services.ts';
 import { argument, flag, leaf, option } from '../shell/define.ts';
 
 export default leaf({

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { withServices } from '../../app/services.ts';
 import { openChannels } from '../../health/notifications/channels.ts';
 import { terminal } from '../../lib/errors.ts';
-import { withServices } from '../parts/services.ts';
 import { group, leaf } from '../shell/define.ts';
 
 const summary = 'This is a test of the notifications of callsync.';

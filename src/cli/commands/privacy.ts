@@ -1,4 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import type { CallDocument } from '../../../schemas/call.ts';
+import { openAges, openIngest } from '../../app/activity-deps.ts';
+import type { Services } from '../../app/services.ts';
+import { openProof, openRules, openStoreService, readActor, withServices, withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
@@ -10,15 +14,10 @@ import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import { listHolds } from '../../store/persons/keys.ts';
 import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
-import { openAges, openIngest } from '../parts/activity-deps.ts';
-import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
-import type { Services } from '../parts/services.ts';
-import { openProof, openRules, openStoreService, readActor, withServices, withStore } from '../parts/services.ts';
 import { argument, flag, group, leaf, option, parsed, required, wholeNumber } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
+import { describeErasure, personOptions, withPerson } from '../shell/persons.ts';
 import { sampleCall, sampleUtterance } from './webhook/send.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Invented values of every kind, in a range of numbers kept for fiction. */
 const spokenSample = [
@@ -27,7 +26,7 @@ const spokenSample = [
   'le cryptogramme un deux trois et le compte FR76 3000 6000 0112 3456 7890 189',
 ];
 
-const sampleRecord = (): Fields => {
+const sampleRecord = (): CallDocument => {
   const call = sampleCall('sample');
   const transcript = call.transcript_json as { readonly callData: readonly unknown[] };
   const said = spokenSample.map((text, index) => sampleUtterance('in', 6 + index * 10, text.split(' ')));
@@ -39,7 +38,7 @@ const sampleRecord = (): Fields => {
   };
 };
 
-const readNewest = async (services: Services, count: number): Promise<Fields[]> => {
+const readNewest = async (services: Services, count: number): Promise<CallDocument[]> => {
   const store = await openStoreService(services);
   const rows = await readRows(store, await listNewestCalls(store, count));
   return [...rows.values()].flatMap(({ document }) => (document === null ? [] : [{ ...document }]));

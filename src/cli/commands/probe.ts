@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander';
+import { openConfigFile } from '../../app/services.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource, renderProbe, writeListSection } from '../../source/probe/probe.ts';
-import { openConfigFile } from '../parts/services.ts';
 import { type CommonOptions, flag, type Given, leaf, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, print, say } from '../shell/output.ts';
 

@@ -1,4 +1,6 @@
 import { callFields } from '../../../schemas/call.ts';
+import { openIngest } from '../../app/activity-deps.ts';
+import { withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
@@ -6,8 +8,6 @@ import { createOpener } from '../../lib/sealed.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { listQuarantine, readQuarantine, settleQuarantine } from '../../store/delivery/quarantine.ts';
-import { openIngest } from '../parts/activity-deps.ts';
-import { withStore } from '../parts/services.ts';
 import { argument, choice, flag, group, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { say, untilStopped } from '../shell/output.ts';
 

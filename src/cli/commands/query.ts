@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
+import { openWarehouse, settingsOf } from '../../app/activity-deps.ts';
+import { withStore } from '../../app/services.ts';
 import { terminal } from '../../lib/errors.ts';
-import { openWarehouse, settingsOf } from '../parts/activity-deps.ts';
-import { withStore } from '../parts/services.ts';
 import { argument, leaf, option } from '../shell/define.ts';
 import { abortOnSignals, renderTable } from '../shell/output.ts';
 

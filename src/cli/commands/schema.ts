@@ -1,7 +1,7 @@
+import { withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
 import { clearDrift, listDrift } from '../../store/status/drift.ts';
-import { withStore } from '../parts/services.ts';
 import { flag, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 

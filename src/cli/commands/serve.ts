@@ -1,6 +1,6 @@
+import { openOperations, openReceiver } from '../../app/open-operations.ts';
+import { configuredStore, openStoreService, requireKeyFile, withReceiverServices } from '../../app/services.ts';
 import { createRegistry } from '../../health/metrics/registry.ts';
-import { openOperations, openReceiver } from '../parts/open-operations.ts';
-import { configuredStore, openStoreService, requireKeyFile, withReceiverServices } from '../parts/services.ts';
 import { leaf } from '../shell/define.ts';
 import { print, readVersion, untilStopped } from '../shell/output.ts';
 

@@ -1,4 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { activityDeps, createWarehouse } from '../../app/activity-deps.ts';
+import { readNow, readUsages } from '../../app/open-health.ts';
+import { openSource } from '../../app/open-source.ts';
+import { type Services, withStore } from '../../app/services.ts';
+import { findTemporal, listBackfills, type TemporalService } from '../../app/temporal.ts';
 import { type Alarm, judge } from '../../health/conditions.ts';
 import { describeUsage, type UsedLimit } from '../../health/page/state.ts';
 import { type Health, readHealth } from '../../health/read-health.ts';
@@ -14,11 +19,6 @@ import { listRefused } from '../../store/loads/loads.ts';
 import { listDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems } from '../../store/windows/windows.ts';
-import { activityDeps, createWarehouse } from '../parts/activity-deps.ts';
-import { readNow, readUsages } from '../parts/open-health.ts';
-import { openSource } from '../parts/open-source.ts';
-import { type Services, withStore } from '../parts/services.ts';
-import { findTemporal, listBackfills, type TemporalService } from '../parts/temporal.ts';
 import { leaf, parsed, seconds } from '../shell/define.ts';
 import { hasReader, lines, untilStopped } from '../shell/output.ts';
 

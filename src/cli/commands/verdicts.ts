@@ -1,8 +1,8 @@
+import { openWarehouses } from '../../app/activity-deps.ts';
+import { withStore } from '../../app/services.ts';
 import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
-import { openWarehouses } from '../parts/activity-deps.ts';
-import { withStore } from '../parts/services.ts';
 import { group, leaf } from '../shell/define.ts';
 
 const findingsOf = ({ verdicts, broken, cut }: ChainCheck, entry: string): string[] => [

@@ -1,14 +1,14 @@
+import { configuredWarehouse, openWarehouse, openWarehouses } from '../../app/activity-deps.ts';
+import { openStoreService, withServices, withStore } from '../../app/services.ts';
+import { openTemporal } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { countPending } from '../../store/loads/loads.ts';
 import { requestWalk, walkToEnd } from '../../store/loads/warehouses.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import type { SearchIndexStatus } from '../../warehouse/search.ts';
-import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/activity-deps.ts';
-import { followWorkflow } from '../parts/follow.ts';
-import { openStoreService, withServices, withStore } from '../parts/services.ts';
-import { openTemporal } from '../parts/temporal.ts';
 import { argument, group, leaf } from '../shell/define.ts';
+import { followWorkflow } from '../shell/follow.ts';
 import { endWith, untilStopped } from '../shell/output.ts';
 
 const load = (origin: 'fill' | 'rebuild', does: string) =>

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { ReceiverConfig } from '../../../schemas/config.ts';
+import { withStore } from '../../app/services.ts';
 import { loadReceiverConfig } from '../../config/load.ts';
 import { localAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
-import { withStore } from '../parts/services.ts';
 import { flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, print } from '../shell/output.ts';
 import { sampleCall, sendWebhook } from './webhook/send.ts';

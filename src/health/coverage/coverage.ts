@@ -5,13 +5,14 @@ import { type Interval, intersect, lengthOf, subtract } from '../../lib/interval
 import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import type { DayDeliveries, DeliveryStatistics, WebhookQuality } from '../../store/delivery/delivery-statistics.ts';
-import { measureWebhooks, readDeliveryStatistics, readRanges } from '../../store/delivery/delivery-statistics.ts';
+import { measureWebhooks, readDeliveryStatistics } from '../../store/delivery/delivery-statistics.ts';
 import {
   comparedByNone,
   latestVerdicts,
   type StoredVerdict,
   type VerdictOutcome,
 } from '../../store/windows/verdicts.ts';
+import { listReadRanges } from '../../store/windows/windows.ts';
 
 /** `read`: not compared yet. `unproven`: compared, without a good verdict. */
 export type CoverageState = keyof typeof stateSigns;
@@ -130,7 +131,7 @@ export const readCoverage = async (
   return buildCoverage({
     ...range,
     warehouses: input.warehouses,
-    read: await readRanges(db, range),
+    read: await listReadRanges(db, range),
     verdicts: await latestVerdicts(db, range),
     deliveries: await readDeliveryStatistics(db, range),
     webhooks: await measureWebhooks(db, { ...range, until: input.now - deliveryTime, since: input.webhooksSince }),

@@ -1,9 +1,9 @@
 /** Removes expired data from the ledger, deliveries and warehouses. */
 import type { Ages } from '../../calls/age.ts';
+import { findHeldCalls, lockFreeCalls } from '../../store/gate.ts';
 import { listCallsBetween } from '../../store/ledger/read-ledger.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { expireCalls, listHeldSubjects } from '../../store/persons/calls.ts';
-import { findHeldCalls, lockFreeCalls } from '../../store/persons/gate.ts';
 import { lastHoldDropped } from '../../store/persons/keys.ts';
 import { purgeBodiesBefore } from '../../store/persons/texts.ts';
 import type { IngestDeps } from '../deps.ts';

@@ -3,6 +3,7 @@
  * Runs at start, in maintenance, and before a load if the ledger looks different. A worker that loads nothing checks
  * every few seconds.
  */
+
 import type { CallTableName } from '../../../schemas/tables.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
@@ -11,6 +12,7 @@ import { iso } from '../../lib/timestamps.ts';
 import { joining } from '../../lib/timing.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { isKey } from '../../store/erasure-log.ts';
+import { createLease } from '../../store/lease.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
 import * as history from '../../store/loads/compared.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
@@ -45,7 +47,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
   let dropped = 0;
 
   const run = joining(() =>
-    history.createLease(store).run('ledger-check', async () => {
+    createLease(store).run('ledger-check', async () => {
       const { identity } = await readLedgerMark(store, []);
       const { away, restored } = await compareAll(deps);
       // Lost loads of either side would otherwise be found again.

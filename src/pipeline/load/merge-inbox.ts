@@ -7,8 +7,8 @@ import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { EarlierBodies, PendingDelivery, SettledDelivery } from '../../store/delivery/inbox.ts';
 import { lockPendingDeliveries, requestRereads, settleDeliveries } from '../../store/delivery/inbox.ts';
+import { findHeldCalls, tryPrepare } from '../../store/gate.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
-import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline, ingest } from './ingest.ts';
 

@@ -5,8 +5,8 @@ import { holdsValues, type LedgerRow, type PreparedObservation } from '../../cal
 import { joinKnown, knownField } from '../../calls/known.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow } from '../../source/read/read-window.ts';
+import { findHeldCalls, tryPrepare } from '../../store/gate.ts';
 import { readHeads, readRows, withKnown } from '../../store/ledger/ledger.ts';
-import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 
 /** `same`: the ledger holds every value that was listed. */

@@ -3,7 +3,6 @@
 import type { Range, ReconcileTarget } from '../../../schemas/orchestration.ts';
 import { intersect } from '../../lib/intervals.ts';
 import { dayMicros as day } from '../../lib/timestamps.ts';
-import { readRanges } from '../../store/delivery/delivery-statistics.ts';
 import { countPending } from '../../store/loads/loads.ts';
 import type { Store } from '../../store/store.ts';
 import {
@@ -13,7 +12,7 @@ import {
   type StoredVerdict,
   withdrawnVerdicts,
 } from '../../store/windows/verdicts.ts';
-import { firstReadInstant } from '../../store/windows/windows.ts';
+import { firstReadInstant, listReadRanges } from '../../store/windows/windows.ts';
 
 export interface JudgedDay extends Range {
   /** Every warehouse has a good verdict for all of it, given since the present ledger began. */
@@ -29,7 +28,7 @@ export const listDays = async (store: Store, input: { axis: string; warehouses: 
   if (begun === undefined) return [];
   const span = { from: Math.floor(begun / day) * day, to: Math.floor(input.to / day) * day };
   if (span.from >= span.to) return [];
-  const read = await readRanges(store, span);
+  const read = await listReadRanges(store, span);
   const unjudged = await listUnjudged(store, { ...input, range: span });
   const verdicts = (await latestVerdicts(store, span)).filter(({ axis }) => axis === input.axis);
   const days: JudgedDay[] = [];

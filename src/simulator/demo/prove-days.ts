@@ -2,9 +2,9 @@
 import type { Range, ReconcileTotals, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
-import { followWorkflow } from '../../cli/parts/follow.ts';
-import type { Services } from '../../cli/parts/services.ts';
-import { openTemporal } from '../../cli/parts/temporal.ts';
+import type { Services } from '../../app/services.ts';
+import { openTemporal } from '../../app/temporal.ts';
+import { followWorkflow } from '../../cli/shell/follow.ts';
 import { renderTable, say } from '../../cli/shell/output.ts';
 import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { toTimestamp } from '../../postgres/database.ts';

@@ -159,9 +159,8 @@ export const unreachable: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** Whether a URL's host is this machine: there HTTP without TLS is allowed. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+/** Whether the host, of a URL or as it stands, is this machine: nobody else can reach it or listen on the way. */
+export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host);
 
 /** @throws CallsyncError TOKEN_INSECURE for an address that would carry token or client secret unencrypted. */
 export const refusePlainHttp = (url: URL, key: string, { allow_http }: Pick<SourceConfig, 'allow_http'>): void => {

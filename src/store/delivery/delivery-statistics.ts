@@ -64,12 +64,6 @@ export const measureWebhooks = async (
 const firstWebhook = (db: Queryable): Promise<number | null> =>
   db.value`SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`;
 
-/** Ranges that were read on any axis and overlap the given one. */
-export const readRanges = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
-  await db.query<{ from: number; to: number }>`SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
-       FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
-                     WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)})) AS r`;
-
 /** Senders of merged deliveries, and of the first waiting ones. */
 const senders = sql`SELECT * FROM delivery_senders UNION ALL (
   SELECT agent, signing_key, 1, received_at, received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 5000)`;

@@ -1,9 +1,7 @@
-/**
- * Known loads of a warehouse, for a comparison with the warehouse itself, and the lock that lets one process compare.
- */
+/** Known loads of a warehouse, for a comparison with the warehouse itself. */
 import { dayMicros } from '../../lib/timestamps.ts';
-import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
-import { sql, toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 import { requestWalk } from './warehouses.ts';
 
 /** The store's clock, in microseconds. */
@@ -71,9 +69,3 @@ export const sendAgain = async (
        SELECT ${warehouse}, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' AND ${which} ON CONFLICT DO NOTHING`;
   await tx.query`UPDATE verdicts SET loaded = false WHERE warehouse = ${warehouse} AND compared_at >= ${from}`;
 };
-
-/** The lock goes with its connection; when that breaks, `signal` aborts and another holder may start. */
-export const createLease = (database: Database) => ({
-  run: <T>(name: string, work: (signal: AbortSignal) => Promise<T>) =>
-    withSessionLock(database, `${database.schema}.lease.${name}`, work),
-});

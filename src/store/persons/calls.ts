@@ -2,11 +2,11 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import { partsOf, readPages } from '../../lib/pages.ts';
 import { type Queryable, repeatTransaction, type Sql, sql, type Transaction, unnest } from '../../postgres/database.ts';
+import { lockFreeCalls, readNoted } from '../gate.ts';
 import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { arrayText, type Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
-import { lockFreeCalls, readNoted } from './gate.ts';
 import { noteErased } from './keys.ts';
 import type { NotePurged, Purged } from './texts.ts';
 import { listTextSubjects, purgeDeliveries, purgeNamedTexts, purgeRereads } from './texts.ts';

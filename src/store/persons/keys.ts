@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { partsOf } from '../../lib/pages.ts';
 import { type Database, type Queryable, unnest } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
+import { awaitFolds, insertHeld } from '../gate.ts';
 import { readMeta, writeMeta } from '../meta.ts';
-import { awaitFolds, insertHeld } from './gate.ts';
 
 const keysPerStatement = 10_000;
 

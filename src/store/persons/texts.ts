@@ -5,8 +5,8 @@ import type { Database, Queryable, Sql, Transaction } from '../../postgres/datab
 import { raw, repeatTransaction, sql, toTimestamp, unnest } from '../../postgres/database.ts';
 import { queueDeliveries } from '../delivery/inbox.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
+import { findKnown, readNoted } from '../gate.ts';
 import { arrayText, isHeldSql, type Store } from '../store.ts';
-import { findKnown, readNoted } from './gate.ts';
 
 /** How many were taken. `inbox` = deliveries whose body or call id went. */
 export type Purged = Readonly<Record<'inbox' | 'quarantine' | 'rereads' | 'frames', number>>;

@@ -27,6 +27,12 @@ export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
 /** Windows that were read, on every axis. Reads an index entry a window. */
 export const countWindows = (db: Queryable): Promise<number> => db.value`SELECT count(*) FROM windows`;
 
+/** Ranges that were read on any axis and overlap the given one. */
+export const listReadRanges = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
+  await db.query<{ from: number; to: number }>`SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
+       FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
+                     WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)})) AS r`;
+
 /**
  * Parts of [from, to) on the axis without a window that was read and shown complete, in order. With `settled`, a
  * reading counts only if it came at least `overlap` after its range, because calls may appear late. `now` is the

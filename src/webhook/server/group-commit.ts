@@ -3,14 +3,12 @@
  * A delivery waits for a group and is answered after its write. A delivery that is not durable after `limits.answer_within_s`
  * gets an error. The service then sends it again, and the merge recognises it.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { transient } from '../../lib/errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import type { SpoolDrain } from '../spool/drain.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { BodyReader } from './body.ts';
-import { errorCode, type ReceiverLog } from './receiver-log.ts';
 
 type StoredIn = 'inbox' | 'spool';
 
@@ -142,58 +140,4 @@ const refuseOverdue = (unanswered: Entry[], withinMs: number): void => {
     entry.isAnswered = true;
   }
   dropAnswered(unanswered);
-};
-
-/**
- * Wakes the inbox merge: at once, then at most once in `intervalMs`.
- * @param options.intervalMs least pause between two wakes, in milliseconds.
- */
-export const createWakeUp = (options: {
-  /** Ends in time. */
-  wake: () => Promise<void>;
-  intervalMs: number;
-  log: Pick<ReceiverLog, 'warn'>;
-  onFailure: () => void;
-}) => {
-  const { wake, intervalMs, log, onFailure } = options;
-  const stop = new AbortController();
-  let running: Promise<void> | undefined;
-  let wanted = false;
-  let failing = false;
-
-  const attempt = async (): Promise<void> => {
-    wanted = false;
-    try {
-      await wake();
-      failing = false;
-    } catch (error) {
-      onFailure();
-      const message = 'callsync could not wake the inbox merge; the sweep merges the deliveries.';
-      if (!failing) log.warn({ code: errorCode(error) }, message);
-      failing = true;
-    }
-  };
-  const run = async (): Promise<void> => {
-    while (wanted && !stop.signal.aborted) {
-      await attempt();
-      await sleep(intervalMs, undefined, { signal: stop.signal }).catch(() => {});
-    }
-    running = undefined;
-  };
-
-  return {
-    /**
-     * The inbox has something new. Never throws: a failing wake is logged once per outage, and the next commit tries
-     * again.
-     */
-    notify() {
-      wanted = true;
-      if (!stop.signal.aborted) running ??= run();
-    },
-    async close() {
-      stop.abort();
-      await running;
-      if (wanted) await attempt();
-    },
-  };
 };

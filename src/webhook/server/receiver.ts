@@ -14,12 +14,13 @@ import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { createDrain } from '../spool/drain.ts';
 import type { Spool } from '../spool/spool.ts';
 import { type BodyReader, createBodyReader } from './body.ts';
-import { createGroupCommit, createWakeUp } from './group-commit.ts';
+import { createGroupCommit } from './group-commit.ts';
 import { createDropLog, errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
 import { type Admit, addRoutes } from './routes.ts';
 import { createAddressList, createKnownSenders, createOffenders, limitConnections } from './senders.ts';
 import { type SigningKeys, signatureVerifier, type Verifier } from './signature.ts';
+import { createWakeUp } from './wake-up.ts';
 
 interface ReceiverOptions {
   readonly config: WebhookConfig;

@@ -6,7 +6,7 @@ import type { PersonRequest } from '../../../src/persons/request.ts';
 import { findCalls } from '../../../src/pipeline/persons/erase.ts';
 import { addHold, removeHold } from '../../../src/pipeline/persons/hold.ts';
 import type { Privacy } from '../../../src/privacy/privacy.ts';
-import { findHeldCalls } from '../../../src/store/persons/gate.ts';
+import { findHeldCalls } from '../../../src/store/gate.ts';
 import { erase as eraseBy, mean } from '../../support/persons.ts';
 import { deliver, observationOf, usePipeline } from '../../support/pipeline.ts';
 import { privacyUnder, privacyWith, rotatedKeys } from '../../support/rotated-keys.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
+import { openAges, processedFieldOf } from '../../../src/app/activity-deps.ts';
 import { createAges } from '../../../src/calls/age.ts';
-import { openAges, processedFieldOf } from '../../../src/cli/parts/activity-deps.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { addHold } from '../../../src/pipeline/persons/hold.ts';

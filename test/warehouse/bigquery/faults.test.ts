@@ -1,7 +1,7 @@
 /** Loads when BigQuery refuses, forgets, conflicts or is slow: against the strict stand-in before the emulator. */
 import { Registry } from 'prom-client';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readUsages } from '../../../src/cli/parts/open-health.ts';
+import { readUsages } from '../../../src/app/open-health.ts';
 import { shareReading, watchUsage } from '../../../src/health/metrics/registry.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { listRefused } from '../../../src/store/loads/loads.ts';

@@ -2,6 +2,14 @@
 
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { taskQueuesOf } from '../../../../workflows/messages.ts';
+import { askList, openSource } from '../../../app/open-source.ts';
+import type { Services } from '../../../app/services.ts';
+import {
+  ensureConfiguredSchedules,
+  openTemporal,
+  type TemporalService,
+  unpolledQueues,
+} from '../../../app/temporal.ts';
 import { terminal } from '../../../lib/errors.ts';
 import { lazily } from '../../../lib/timing.ts';
 import { findTemporalCli, locateTemporalCli } from '../../../local/temporal/dev-server.ts';
@@ -11,9 +19,6 @@ import { findRecordsPath } from '../../../source/probe/session.ts';
 import { findTokenFormat, type Source } from '../../../source/source.ts';
 import { openFrames } from '../../../source/websocket/frames.ts';
 import { schedulesOf } from '../../../temporal/schedules.ts';
-import { askList, openSource } from '../../parts/open-source.ts';
-import type { Services } from '../../parts/services.ts';
-import { ensureConfiguredSchedules, openTemporal, type TemporalService, unpolledQueues } from '../../parts/temporal.ts';
 import { type Checks, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
 
 const noticedSkewS = 5;

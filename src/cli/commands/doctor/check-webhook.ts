@@ -7,13 +7,13 @@ import { isIP } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import type { Config } from '../../../../schemas/config.ts';
+import type { Services } from '../../../app/services.ts';
 import { dayMs } from '../../../lib/timestamps.ts';
 import type { Queryable } from '../../../postgres/database.ts';
 import { createSampleStore } from '../../../store/delivery/delivery-statistics.ts';
 import { errorCode } from '../../../webhook/server/receiver-log.ts';
 import { createAddressList } from '../../../webhook/server/senders.ts';
 import { readSigningKey } from '../../../webhook/server/signature.ts';
-import type { Services } from '../../parts/services.ts';
 import { type SendAttempt, sendWebhook } from '../webhook/send.ts';
 import { type Checks, type Finding, failed, needStore, ok, silent, skipped, warning } from './check.ts';
 

@@ -8,6 +8,10 @@ import { Agent, fetch } from 'undici';
 import { unitFields } from '../../../../schemas/config/analytics.ts';
 import type { WarehouseConfig } from '../../../../schemas/config/warehouses.ts';
 import type { Config, ReceiverConfig } from '../../../../schemas/config.ts';
+import { checkTimeZone, createWarehouse } from '../../../app/activity-deps.ts';
+import { readNow } from '../../../app/open-health.ts';
+import { claimSource } from '../../../app/open-source.ts';
+import { configuredStore, listPrivacyKeys, openRules, requireKeyFile, type Services } from '../../../app/services.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
 import { judge } from '../../../health/conditions.ts';
 import { localAddress } from '../../../lib/certificate.ts';
@@ -23,10 +27,6 @@ import { readDocuments } from '../../../store/ledger/ledger.ts';
 import { countUnderOthers, listNewestCalls } from '../../../store/ledger/read-ledger.ts';
 import { compareKeys, type Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
-import { checkTimeZone, createWarehouse } from '../../parts/activity-deps.ts';
-import { readNow } from '../../parts/open-health.ts';
-import { claimSource } from '../../parts/open-source.ts';
-import { configuredStore, listPrivacyKeys, openRules, requireKeyFile, type Services } from '../../parts/services.ts';
 import { exitOf, exits, worstOf } from '../../shell/output.ts';
 
 export interface Finding {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { Config } from '../../../schemas/config.ts';
-import { terminal } from '../../lib/errors.ts';
-import { trimSlashes } from '../../lib/trim-slashes.ts';
-import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { createRequestLimiter, liveIdleMs, requestLimitMarginMs } from '../../source/http/limiter.ts';
-import { createSource, requestLimitRules, type Source } from '../../source/source.ts';
-import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
-import { createSharedSlots } from '../../store/request-limit.ts';
-import type { Store } from '../../store/store.ts';
-import { flag } from '../shell/define.ts';
+import type { Config } from '../../schemas/config.ts';
+import { flag } from '../cli/shell/define.ts';
+import { terminal } from '../lib/errors.ts';
+import { trimSlashes } from '../lib/trim-slashes.ts';
+import type { RequestLimiter } from '../source/http/limiter.ts';
+import { createRequestLimiter, liveIdleMs, requestLimitMarginMs } from '../source/http/limiter.ts';
+import { createSource, requestLimitRules, type Source } from '../source/source.ts';
+import { keepMeta, readMeta, writeMeta } from '../store/meta.ts';
+import { createSharedSlots } from '../store/request-limit.ts';
+import type { Store } from '../store/store.ts';
 import type { Services } from './services.ts';
 
 /**

@@ -3,8 +3,8 @@ import { parseDuration } from '../../../schemas/config/values.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { terminal } from '../../lib/errors.ts';
 import { iso, nowMicros } from '../../lib/timestamps.ts';
-import { instant, orRefuse, parsed, required } from '../shell/define.ts';
-import { say } from '../shell/output.ts';
+import { instant, orRefuse, parsed, required } from './define.ts';
+import { say } from './output.ts';
 
 /** @throws CallsyncError USAGE_RANGE */
 export const refuseEmptyRange = ({ from, to }: { from?: number | undefined; to?: number | undefined }): void => {

@@ -1,14 +1,14 @@
 /** The readings of health that a process shares: its metrics, its page and its watch ask the store through them. */
 import type { Registry } from 'prom-client';
-import type { Config } from '../../../schemas/config.ts';
-import type { Readings } from '../../health/conditions.ts';
-import { createWorkMetrics, shareReading, watchSource, watchStore, watchUsage } from '../../health/metrics/registry.ts';
-import { openChannels } from '../../health/notifications/channels.ts';
-import { watchHealth } from '../../health/notifications/watch.ts';
-import { measureLatency, readHealth, readProofs, type WarehouseUsage } from '../../health/read-health.ts';
-import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
-import { requestLimitRules, type Source } from '../../source/source.ts';
-import type { Store } from '../../store/store.ts';
+import type { Config } from '../../schemas/config.ts';
+import type { Readings } from '../health/conditions.ts';
+import { createWorkMetrics, shareReading, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
+import { openChannels } from '../health/notifications/channels.ts';
+import { watchHealth } from '../health/notifications/watch.ts';
+import { measureLatency, readHealth, readProofs, type WarehouseUsage } from '../health/read-health.ts';
+import type { WarehouseTarget, WorkObserver } from '../pipeline/deps.ts';
+import { requestLimitRules, type Source } from '../source/source.ts';
+import type { Store } from '../store/store.ts';
 import { limitSpanMs } from './open-source.ts';
 import type { Services } from './services.ts';
 

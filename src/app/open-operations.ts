@@ -5,36 +5,37 @@
 import { join } from 'node:path';
 import { type Client, WorkflowFailedError } from '@temporalio/client';
 import { Registry } from 'prom-client';
-import type { Config } from '../../../schemas/config.ts';
-import { parseInstant } from '../../../schemas/instant.ts';
-import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../../workflows/messages.ts';
-import { resolveDataDir } from '../../config/data-dir.ts';
-import { createRegistry, watchInbox } from '../../health/metrics/registry.ts';
-import { type Action, type Actions, createAccess } from '../../health/page/access.ts';
-import { createPage, type Page } from '../../health/page/page.ts';
-import { serveOperations } from '../../health/page/server.ts';
-import { createPageReader, type PageBackfill } from '../../health/page/state.ts';
-import type { Waiting } from '../../health/read-health.ts';
-import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import { openSecret } from '../../lib/secret.ts';
-import { dayMicros as day } from '../../lib/timestamps.ts';
-import { trimSlashes } from '../../lib/trim-slashes.ts';
-import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
-import { type ConnectionUrl, openDatabase, type Queryable } from '../../postgres/database.ts';
-import { requestLimitRules } from '../../source/source.ts';
-import { createInboxWriter } from '../../store/delivery/inbox-writer.ts';
-import { recordEvent, recordOnce } from '../../store/status/events.ts';
-import { compareKeys, isIncomplete } from '../../store/store.ts';
-import { backfillHandle, startReconcile } from '../../temporal/workflow-client.ts';
-import { createReceiver, type Receiver } from '../../webhook/server/receiver.ts';
-import { openSigningKeys } from '../../webhook/server/signature.ts';
-import { openSpool } from '../../webhook/spool/spool.ts';
-import { readVersion } from '../shell/output.ts';
+import type { Config } from '../../schemas/config.ts';
+import { parseInstant } from '../../schemas/instant.ts';
+import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../workflows/messages.ts';
+import { rootMessage, shareOf } from '../cli/shell/follow.ts';
+import { readVersion } from '../cli/shell/output.ts';
+import { untilNow } from '../cli/shell/range.ts';
+import { resolveDataDir } from '../config/data-dir.ts';
+import { createRegistry, watchInbox } from '../health/metrics/registry.ts';
+import { type Action, type Actions, createAccess } from '../health/page/access.ts';
+import { createPage, type Page } from '../health/page/page.ts';
+import { serveOperations } from '../health/page/server.ts';
+import { createPageReader, type PageBackfill } from '../health/page/state.ts';
+import type { Waiting } from '../health/read-health.ts';
+import { CallsyncError, terminal, transient } from '../lib/errors.ts';
+import { openSecret } from '../lib/secret.ts';
+import { dayMicros as day } from '../lib/timestamps.ts';
+import { trimSlashes } from '../lib/trim-slashes.ts';
+import { replayQuarantine } from '../pipeline/import/replay-quarantine.ts';
+import { type ConnectionUrl, openDatabase, type Queryable } from '../postgres/database.ts';
+import { isLoopback } from '../source/http/http.ts';
+import { requestLimitRules } from '../source/source.ts';
+import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
+import { recordEvent, recordOnce } from '../store/status/events.ts';
+import { compareKeys, isIncomplete } from '../store/store.ts';
+import { backfillHandle, startReconcile } from '../temporal/workflow-client.ts';
+import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
+import { openSigningKeys } from '../webhook/server/signature.ts';
+import { openSpool } from '../webhook/spool/spool.ts';
 import { ingestDeps, openWarehouses } from './activity-deps.ts';
-import { rootMessage, shareOf } from './follow.ts';
 import { openHealth, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
-import { untilNow } from './range.ts';
 import { createLogger, listPrivacyKeys, openReceiverPrivacy, openStoreService, type Services } from './services.ts';
 import { beginBackfill, listBackfills, openTemporal } from './temporal.ts';
 
@@ -68,9 +69,6 @@ export const openOperations = async (
     return undefined;
   }
 };
-
-/** Whether only this machine can reach the address. */
-export const isLoopback = (listen: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(listen);
 
 /** Users that may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
 export const openUsers = ({ operations }: Pick<Config, 'operations'>) =>

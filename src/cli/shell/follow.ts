@@ -4,10 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { CancelledFailure, type QueryDefinition } from '@temporalio/common';
 import { type BackfillProgress, progressQuery } from '../../../workflows/messages.ts';
+import { lastFailure, type QueueRole, unpolledQueues } from '../../app/temporal.ts';
 import { terminal, transient } from '../../lib/errors.ts';
-import { say } from '../shell/output.ts';
-import { createBackfillView } from '../shell/progress.ts';
-import { lastFailure, type QueueRole, unpolledQueues } from './temporal.ts';
+import { say } from './output.ts';
+import { createBackfillView } from './progress.ts';
 
 interface FollowOptions<Progress> {
   /** In sentences, such as “backfill”. */

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
+import { openPrivacy, openStoreService, type Services, withServices } from '../../app/services.ts';
 import { suggest } from '../../config/suggest.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
@@ -13,9 +14,8 @@ import { countriesOf } from '../../privacy/privacy.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
-import { choice, type Given, option, required } from '../shell/define.ts';
-import { lines, say } from '../shell/output.ts';
-import { openPrivacy, openStoreService, type Services, withServices } from './services.ts';
+import { choice, type Given, option, required } from './define.ts';
+import { lines, say } from './output.ts';
 
 type PersonOptions = Given<typeof personOptions>;
 

@@ -2,15 +2,15 @@
  * The gate. Every record passes it before it is stored, and every deletion asks it for calls under a legal hold. The
  * lock of the gate orders writers of keys and folds.
  */
-import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import type { Ages } from '../../calls/age.ts';
-import { type PreparedObservation, prepareObservation, unlessTooDeep } from '../../calls/fold.ts';
-import { partsOf } from '../../lib/pages.ts';
-import { isSealed } from '../../lib/sealed.ts';
-import { type Database, type Queryable, type Transaction, unnest } from '../../postgres/database.ts';
-import type { StoredText } from '../delivery/quarantine.ts';
-import { lockCalls } from '../ledger/ledger.ts';
-import { isHeldSql, type Store } from '../store.ts';
+import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
+import type { Ages } from '../calls/age.ts';
+import { type PreparedObservation, prepareObservation, unlessTooDeep } from '../calls/fold.ts';
+import { partsOf } from '../lib/pages.ts';
+import { isSealed } from '../lib/sealed.ts';
+import { type Database, type Queryable, type Transaction, unnest } from '../postgres/database.ts';
+import type { StoredText } from './delivery/quarantine.ts';
+import { lockCalls } from './ledger/ledger.ts';
+import { isHeldSql, type Store } from './store.ts';
 
 /**
  * Advisory lock, shared by folds and deletions. Writers of keys take it exclusively, and so does a session that waits

@@ -1,24 +1,19 @@
 /** Opens Temporal, maintains its schedules, and checks that workers for a task queue exist. */
 import { join } from 'node:path';
 import { type Client, ScheduleNotFoundError, type WorkflowClient, type WorkflowHandle } from '@temporalio/client';
-import type { Config } from '../../../schemas/config.ts';
-import { backfillId, type TaskQueues, taskQueuesOf } from '../../../workflows/messages.ts';
-import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
-import type { PageBackfill } from '../../health/page/state.ts';
-import { CallsyncError } from '../../lib/errors.ts';
-import { repeatEvery } from '../../lib/timing.ts';
-import { keepServer } from '../../local/local-process.ts';
-import { isTemporalRunning, startTemporalDevServer } from '../../local/temporal/dev-server.ts';
-import { defaultAxis } from '../../source/list/list-query.ts';
-import { connectClient } from '../../temporal/connect.ts';
-import {
-  type BackfillDefaults,
-  ensureBackfillSchedules,
-  ensureSchedules,
-  scheduleIds,
-} from '../../temporal/schedules.ts';
-import { startBackfill } from '../../temporal/workflow-client.ts';
-import type { CommonOptions } from '../shell/define.ts';
+import type { Config } from '../../schemas/config.ts';
+import { backfillId, type TaskQueues, taskQueuesOf } from '../../workflows/messages.ts';
+import type { CommonOptions } from '../cli/shell/define.ts';
+import { makeDataDir, resolveDataDir } from '../config/data-dir.ts';
+import type { PageBackfill } from '../health/page/state.ts';
+import { CallsyncError } from '../lib/errors.ts';
+import { repeatEvery } from '../lib/timing.ts';
+import { keepServer } from '../local/local-process.ts';
+import { isTemporalRunning, startTemporalDevServer } from '../local/temporal/dev-server.ts';
+import { defaultAxis } from '../source/list/list-query.ts';
+import { connectClient } from '../temporal/connect.ts';
+import { type BackfillDefaults, ensureBackfillSchedules, ensureSchedules, scheduleIds } from '../temporal/schedules.ts';
+import { startBackfill } from '../temporal/workflow-client.ts';
 import { type Services, withServices } from './services.ts';
 
 /** `prefix` begins the names of this installation in Temporal. */
