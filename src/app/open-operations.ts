@@ -8,9 +8,6 @@ import { Registry } from 'prom-client';
 import type { Config } from '../../schemas/config.ts';
 import { parseInstant } from '../../schemas/instant.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../workflows/messages.ts';
-import { rootMessage, shareOf } from '../cli/shell/follow.ts';
-import { readVersion } from '../cli/shell/output.ts';
-import { untilNow } from '../cli/shell/range.ts';
 import { resolveDataDir } from '../config/data-dir.ts';
 import { createRegistry, watchInbox } from '../health/metrics/registry.ts';
 import { type Action, type Actions, createAccess } from '../health/page/access.ts';
@@ -19,6 +16,7 @@ import { serveOperations } from '../health/page/server.ts';
 import { createPageReader, type PageBackfill } from '../health/page/state.ts';
 import type { Waiting } from '../health/read-health.ts';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
+import { readVersion } from '../lib/find-built.ts';
 import { openSecret } from '../lib/secret.ts';
 import { dayMicros as day } from '../lib/timestamps.ts';
 import { trimSlashes } from '../lib/trim-slashes.ts';
@@ -37,7 +35,7 @@ import { ingestDeps, openWarehouses } from './activity-deps.ts';
 import { openHealth, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { createLogger, listPrivacyKeys, openReceiverPrivacy, openStoreService, type Services } from './services.ts';
-import { beginBackfill, listBackfills, openTemporal } from './temporal.ts';
+import { beginBackfill, listBackfills, openTemporal, rootMessage, shareOf, untilNow } from './temporal.ts';
 
 /**
  * Returns the address, if this process has one.

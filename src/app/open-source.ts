@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../../schemas/config.ts';
-import { flag } from '../cli/shell/define.ts';
 import { terminal } from '../lib/errors.ts';
 import { trimSlashes } from '../lib/trim-slashes.ts';
 import type { RequestLimiter } from '../source/http/limiter.ts';
@@ -68,12 +67,6 @@ export const claimSource = async (store: Store, config: Config, how: 'keep' | 'a
     hint: 'If the service has moved or has given you a new client id, start callsync up, worker or import once with --accept-source. For another service, set another store.data_dir or store.url.',
   });
 };
-
-/** For commands that bring calls in. */
-export const acceptSource = flag(
-  '--accept-source',
-  'accept another address or client id of the same service, after a move',
-);
 
 /** One request to the list, tried twice at most. @throws CallsyncError of the source */
 export const askList = async ({ api, config }: Source, signal: AbortSignal): Promise<unknown> => {

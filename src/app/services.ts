@@ -5,12 +5,11 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import pino, { type Logger } from 'pino';
 import type { Config, ReceiverConfig } from '../../schemas/config.ts';
-import type { CommonOptions } from '../cli/shell/define.ts';
-import { say } from '../cli/shell/output.ts';
 import { makeDataDir, resolveDataDir } from '../config/data-dir.ts';
 import { loadConfig, loadReceiverConfig } from '../config/load.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { replaceFile } from '../lib/new-folder.ts';
+import { say } from '../lib/say.ts';
 import { openOwnSecret, openSecret } from '../lib/secret.ts';
 import { lazily } from '../lib/timing.ts';
 import { keepServer } from '../local/local-process.ts';
@@ -337,3 +336,6 @@ const toLog =
     if (error === undefined && level !== 'warn') logger.info(kept, event);
     else logger.warn(kept, event);
   };
+
+/** Options that all commands share. */
+export type CommonOptions = { readonly config?: string; readonly json?: boolean; readonly logLevel: string };

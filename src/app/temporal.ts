@@ -2,11 +2,13 @@
 import { join } from 'node:path';
 import { type Client, ScheduleNotFoundError, type WorkflowClient, type WorkflowHandle } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
-import { backfillId, type TaskQueues, taskQueuesOf } from '../../workflows/messages.ts';
-import type { CommonOptions } from '../cli/shell/define.ts';
+import type { Range } from '../../schemas/orchestration.ts';
+import { type BackfillProgress, backfillId, type TaskQueues, taskQueuesOf } from '../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../config/data-dir.ts';
 import type { PageBackfill } from '../health/page/state.ts';
-import { CallsyncError } from '../lib/errors.ts';
+import { CallsyncError, terminal } from '../lib/errors.ts';
+import { say } from '../lib/say.ts';
+import { iso, nowMicros } from '../lib/timestamps.ts';
 import { repeatEvery } from '../lib/timing.ts';
 import { keepServer } from '../local/local-process.ts';
 import { isTemporalRunning, startTemporalDevServer } from '../local/temporal/dev-server.ts';
@@ -14,6 +16,7 @@ import { defaultAxis } from '../source/list/list-query.ts';
 import { connectClient } from '../temporal/connect.ts';
 import { type BackfillDefaults, ensureBackfillSchedules, ensureSchedules, scheduleIds } from '../temporal/schedules.ts';
 import { startBackfill } from '../temporal/workflow-client.ts';
+import type { CommonOptions } from './services.ts';
 import { type Services, withServices } from './services.ts';
 
 /** `prefix` begins the names of this installation in Temporal. */
@@ -75,6 +78,7 @@ export const beginBackfill = (
 
 type StartedBackfill = Parameters<typeof startBackfill>[2];
 
+/** Those of a schedule, from the configuration. */
 export const backfillDefaults = ({ config }: Services): BackfillDefaults => ({
   axis: defaultAxis(config.source.list).name,
   sync: config.sync,
@@ -171,3 +175,31 @@ export const withTemporal = <T>(
   options: CommonOptions,
   work: (temporal: TemporalService, services: Services) => Promise<T>,
 ): Promise<T> => withServices(options, async (services) => work(await openTemporal(services), services));
+
+/** Failure messages of our activities have no personal data. The innermost has the cause. */
+export const rootMessage = (error: unknown): string => {
+  let current = error;
+  while (current instanceof Error && current.cause instanceof Error) current = current.cause;
+  return current instanceof Error ? current.message : String(current);
+};
+
+/** Calls may leave a range after they were counted, so a finished range counts as 100 %. */
+export const shareOf = ({ state, share }: BackfillProgress): number => (state === 'done' ? 1 : share);
+
+/** @throws CallsyncError USAGE_RANGE */
+export const refuseEmptyRange = ({ from, to }: { from?: number | undefined; to?: number | undefined }): void => {
+  if (from !== undefined && to !== undefined && from >= to)
+    throw terminal('USAGE_RANGE', 'The range is empty: its start must be before its end and before now.');
+};
+
+/** A range that ends now at the latest: a future window would count as read. @throws CallsyncError USAGE_RANGE */
+export const untilNow = (
+  { from, to }: { readonly from: number; readonly to?: number | undefined },
+  tell: (message: string) => void = say,
+): Range => {
+  const now = nowMicros();
+  const range = { from, to: Math.min(to ?? now, now) };
+  refuseEmptyRange(range);
+  if (to !== undefined && to > now) tell(`The range ends now: ${iso(to)} lies in the future.`);
+  return range;
+};

@@ -1,5 +1,5 @@
-/** Files that `npm run build` makes, from where the running file is: within dist/, or among the sources beside it. */
-import { existsSync } from 'node:fs';
+/** Files of the package and those that `npm run build` makes, from where the running file is: within dist/, or among the sources beside it. */
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { terminal } from './errors.ts';
 
@@ -14,3 +14,10 @@ export const findBuilt = (from: string, ...places: readonly string[]): string =>
   if (found !== undefined) return found;
   throw terminal('BUILD_MISSING', `callsync is not built: ${paths[0]} does not exist.`, { hint: 'Run npm run build.' });
 };
+
+/** A file of the package, which is beside dist/ or src/. */
+export const readShipped = (name: string): string =>
+  readFileSync(findBuilt(import.meta.url, `../../../${name}`, `../../${name}`), 'utf8');
+
+/** The version of the package. */
+export const readVersion = (): string => (JSON.parse(readShipped('package.json')) as { version: string }).version;

@@ -70,3 +70,12 @@ export const dayMicros = 86_400_000_000;
 
 /** The UTC date (`YYYY-MM-DD`) of an instant in milliseconds. */
 export const dateOf = (ms: number): string => new Date(Math.floor(ms)).toISOString().slice(0, 10);
+
+/** The first instant of a date in a time zone, in milliseconds. */
+export const startOfDay = (date: string, timeZone: string): number => {
+  const clock = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
+  const aheadAt = (ms: number): number => Date.parse(`${clock.format(ms).replace(' ', 'T')}Z`) - ms;
+  const midnight = Date.parse(`${date}T00:00:00Z`);
+  // The offset may change between midnight UTC and midnight of the zone.
+  return midnight - aheadAt(midnight - aheadAt(midnight));
+};

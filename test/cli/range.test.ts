@@ -1,10 +1,10 @@
 /** Parsing of ranges and times in commands, and their messages. */
 import { expect, test, vi } from 'vitest';
 import { emptyTotals } from '../../schemas/orchestration.ts';
+import { untilNow } from '../../src/app/temporal.ts';
 import { awaitedRange } from '../../src/cli/commands/await.ts';
 import { tellWatched } from '../../src/cli/commands/backfill.ts';
 import { tellTimes } from '../../src/cli/shell/output.ts';
-import { untilNow } from '../../src/cli/shell/range.ts';
 
 const now = Date.parse('2026-04-01T10:00:00Z');
 const told = (input: Parameters<typeof awaitedRange>[0], zone: string): readonly string[] => {

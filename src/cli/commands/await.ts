@@ -11,7 +11,7 @@ import { type Services, withStore } from '../../app/services.ts';
 import { lastFailure, openTemporal } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import { dateOf, dayMs, iso } from '../../lib/timestamps.ts';
+import { dateOf, dayMs, iso, startOfDay } from '../../lib/timestamps.ts';
 import { requireAxis } from '../../pipeline/read/choose-axis.ts';
 import { lookAtProof, type ProofFound } from '../../pipeline/reconcile/look-at-proof.ts';
 import type { Store } from '../../store/store.ts';
@@ -20,7 +20,7 @@ import { startLoadWarehouse, startReconcile } from '../../temporal/workflow-clie
 import { flag, type Given, instant, leaf, option, parsed } from '../shell/define.ts';
 import { followWorkflow } from '../shell/follow.ts';
 import { tellTimes } from '../shell/output.ts';
-import { duration, startOfDay } from '../shell/range.ts';
+import { duration } from '../shell/range.ts';
 import { levelOptions } from './reconcile.ts';
 
 /** A date as typed, whose first instant depends on the business time zone, or an instant in microseconds. */

@@ -4,17 +4,26 @@ import { overlapPolicies, scheduledBackfillSchema } from '../../../schemas/confi
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { withServices } from '../../app/services.ts';
 import type { TemporalService } from '../../app/temporal.ts';
-import { backfillDefaults, beginBackfill, listBackfills, openTemporal, withTemporal } from '../../app/temporal.ts';
+import {
+  backfillDefaults,
+  beginBackfill,
+  listBackfills,
+  openTemporal,
+  shareOf,
+  untilNow,
+  withTemporal,
+} from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
+import { say } from '../../lib/say.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { backfillSchedule, createBackfillSchedule, listBackfillSchedules } from '../../temporal/schedules.ts';
 import { backfillHandle } from '../../temporal/workflow-client.ts';
 import { type Answer, argument, choice, flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
-import { needWorkers, shareOf, watchBackfill } from '../shell/follow.ts';
-import { lines, renderTable, say, tellTimes, untilStopped } from '../shell/output.ts';
-import { fromOption, toOption, untilNow } from '../shell/range.ts';
+import { needWorkers, watchBackfill } from '../shell/follow.ts';
+import { lines, renderTable, tellTimes, untilStopped } from '../shell/output.ts';
+import { fromOption, toOption } from '../shell/range.ts';
 
 /** Percent of the range, because a small number of calls alone would hide the skipped ones. */
 const skippedOf = ({ totals: { skippedSeconds = 0 }, range }: BackfillProgress): number =>

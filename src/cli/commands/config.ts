@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { ReceiverConfig } from '../../../schemas/config.ts';
 import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import { terminal } from '../../lib/errors.ts';
+import { readShipped } from '../../lib/find-built.ts';
 import { countriesOf } from '../../privacy/privacy.ts';
 import { flag, group, leaf } from '../shell/define.ts';
-import { readShipped } from '../shell/output.ts';
 
 /** @throws terminal CONFIG_CREDENTIALS that names every key that is missing. */
 const checkCredentials = ({ source, webhook }: Pick<ReceiverConfig, 'source' | 'webhook'>): void => {

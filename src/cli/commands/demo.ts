@@ -1,9 +1,10 @@
+import { say } from '../../lib/say.ts';
 import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent } from '../../simulator/demo/check-truth.ts';
 import { renderProof } from '../../simulator/demo/prove-days.ts';
 import { runDemo } from '../../simulator/demo/run-demo.ts';
 import { choice, flag, leaf, logLevel, option, parsed, wholeNumber } from '../shell/define.ts';
-import { endWith, lines, print, renderTable, say, untilStopped } from '../shell/output.ts';
+import { endWith, lines, print, renderTable, untilStopped } from '../shell/output.ts';
 
 const listed = (counts: Readonly<Record<string, number>>, render: (name: string, n: number) => string): string =>
   Object.entries(counts)

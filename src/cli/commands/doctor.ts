@@ -1,7 +1,13 @@
-import { openInbox, openStoreService, withReceiverServices, withServices } from '../../app/services.ts';
+import {
+  type CommonOptions,
+  openInbox,
+  openStoreService,
+  withReceiverServices,
+  withServices,
+} from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { type CommonOptions, flag, leaf } from '../shell/define.ts';
+import { flag, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { receiverAlone } from './config.ts';
 import { type Checks, exitCodeOfFindings, installationChecks, receiverChecks, runChecks } from './doctor/check.ts';

@@ -2,11 +2,12 @@ import { type ErasureProgress, erasureProgressQuery } from '../../../workflows/m
 import { openIngest } from '../../app/activity-deps.ts';
 import { findTemporal } from '../../app/temporal.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { say } from '../../lib/say.ts';
 import { beginErasure, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
 import { startErase } from '../../temporal/workflow-client.ts';
 import { type Answer, flag, leaf } from '../shell/define.ts';
 import { followWorkflow } from '../shell/follow.ts';
-import { say, untilStopped } from '../shell/output.ts';
+import { untilStopped } from '../shell/output.ts';
 import { describeErasure, personOptions, withPerson } from '../shell/persons.ts';
 
 /** Waits only for workers of the roles that erase; others may be away. */

@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
 import { processedFieldOf } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
+import { untilNow } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { readVersion } from '../../lib/find-built.ts';
 import { exportCalls, exportFormats } from '../../pipeline/export/export-calls.ts';
 import { argument, choice, instant, leaf, parsed } from '../shell/define.ts';
-import { endWith, readVersion, untilStopped } from '../shell/output.ts';
-import { toOption, untilNow } from '../shell/range.ts';
+import { endWith, untilStopped } from '../shell/output.ts';
+import { toOption } from '../shell/range.ts';
 
 export default leaf({
   args: [

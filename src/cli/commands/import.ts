@@ -2,12 +2,12 @@ import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { openIngest } from '../../app/activity-deps.ts';
-import { acceptSource, claimSource } from '../../app/open-source.ts';
+import { claimSource } from '../../app/open-source.ts';
 import { withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { importFile } from '../../pipeline/import/import-file.ts';
-import { argument, flag, instant, leaf, parsed } from '../shell/define.ts';
+import { acceptSource, argument, flag, instant, leaf, parsed } from '../shell/define.ts';
 import { endWith, print, untilStopped } from '../shell/output.ts';
 import { createImportView } from '../shell/progress.ts';
 

@@ -2,15 +2,16 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { CommonOptions } from '../../app/services.ts';
 import { loadConfig } from '../../config/load.ts';
 import { renderStarter, type StarterValue } from '../../config/starter.ts';
 import { terminal } from '../../lib/errors.ts';
+import { say } from '../../lib/say.ts';
 import { createLocalRequestLimiter } from '../../source/http/limiter.ts';
 import { listPresets } from '../../source/presets/presets.ts';
 import { requestLimitRules } from '../../source/source.ts';
 import { kinds } from '../../warehouse/kinds.ts';
-import { type CommonOptions, choice, flag, type Given, leaf, option } from '../shell/define.ts';
-import { say } from '../shell/output.ts';
+import { choice, flag, type Given, leaf, option } from '../shell/define.ts';
 import { runDoctor } from './doctor.ts';
 import { runProbe } from './probe.ts';
 

@@ -5,6 +5,8 @@ import { openStoreServer, readActor, type Services, withServices } from '../../a
 import { createAccess } from '../../health/page/access.ts';
 import { readCertificate } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
+import { readVersion } from '../../lib/find-built.ts';
+import { say } from '../../lib/say.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { openMartColumns } from '../../marts/render-views.ts';
 import { createAssistant } from '../../mcp/assistant.ts';
@@ -13,7 +15,7 @@ import { isLoopback } from '../../source/http/http.ts';
 import { openRecorder } from '../../store/status/events.ts';
 import { kindOf } from '../../warehouse/kinds.ts';
 import { flag, leaf, option, parsed, port, wholeNumber } from '../shell/define.ts';
-import { readVersion, say, untilStopped } from '../shell/output.ts';
+import { untilStopped } from '../shell/output.ts';
 import { explainAt } from './query.ts';
 
 const gigabyte = 2 ** 30;

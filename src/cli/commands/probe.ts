@@ -1,10 +1,11 @@
 import { InvalidArgumentError } from 'commander';
-import { openConfigFile } from '../../app/services.ts';
+import { type CommonOptions, openConfigFile } from '../../app/services.ts';
 import { loadConfig } from '../../config/load.ts';
+import { say } from '../../lib/say.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource, renderProbe, writeListSection } from '../../source/probe/probe.ts';
-import { type CommonOptions, flag, type Given, leaf, parsed, wholeNumber } from '../shell/define.ts';
-import { endWith, print, say } from '../shell/output.ts';
+import { flag, type Given, leaf, parsed, wholeNumber } from '../shell/define.ts';
+import { endWith, print } from '../shell/output.ts';
 
 type Names = readonly [from: string, to: string] | readonly [name: string];
 

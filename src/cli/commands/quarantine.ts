@@ -4,12 +4,13 @@ import { withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
+import { say } from '../../lib/say.ts';
 import { createOpener } from '../../lib/sealed.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { listQuarantine, readQuarantine, settleQuarantine } from '../../store/delivery/quarantine.ts';
 import { argument, choice, flag, group, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
-import { say, untilStopped } from '../shell/output.ts';
+import { untilStopped } from '../shell/output.ts';
 
 const number = wholeNumber(1);
 const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];

@@ -1,13 +1,14 @@
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { withServices } from '../../app/services.ts';
-import { openTemporal } from '../../app/temporal.ts';
+import { openTemporal, untilNow } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
+import { say } from '../../lib/say.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 import { choice, flag, instant, leaf, parsed } from '../shell/define.ts';
 import { followWorkflow } from '../shell/follow.ts';
-import { endWith, lines, say, untilStopped } from '../shell/output.ts';
-import { toOption, untilNow } from '../shell/range.ts';
+import { endWith, lines, untilStopped } from '../shell/output.ts';
+import { toOption } from '../shell/range.ts';
 
 const describe = ({ done, windows, totals }: ReconcileProgress): string =>
   lines(

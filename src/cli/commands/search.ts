@@ -1,12 +1,12 @@
 import { text } from 'node:stream/consumers';
 import { openWarehouse } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
+import { refuseEmptyRange } from '../../app/temporal.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { readSpeaker } from '../../marts/mart.ts';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
 import { argument, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
-import { refuseEmptyRange } from '../shell/range.ts';
 
 /** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
 const highlight = ({ text, highlights }: SearchHit): string => {

@@ -1,8 +1,9 @@
 import { openOperations, openReceiver } from '../../app/open-operations.ts';
 import { configuredStore, openStoreService, requireKeyFile, withReceiverServices } from '../../app/services.ts';
 import { createRegistry } from '../../health/metrics/registry.ts';
+import { readVersion } from '../../lib/find-built.ts';
 import { leaf } from '../shell/define.ts';
-import { print, readVersion, untilStopped } from '../shell/output.ts';
+import { print, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   examples: ['callsync serve --config callsync.yaml'],

@@ -1,7 +1,7 @@
+import { readShipped } from '../../lib/find-built.ts';
 import { kinds } from '../../warehouse/kinds.ts';
 import type { Statement } from '../../warehouse/warehouse.ts';
 import { choice, leaf } from '../shell/define.ts';
-import { readShipped } from '../shell/output.ts';
 
 export default leaf({
   shared: 'json',

@@ -1,8 +1,8 @@
-import { withReceiverServices, withStore } from '../../app/services.ts';
+import { type CommonOptions, withReceiverServices, withStore } from '../../app/services.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../store/delivery/inbox-writer.ts';
-import { type CommonOptions, flag, group, leaf, option } from '../shell/define.ts';
+import { flag, group, leaf, option } from '../shell/define.ts';
 
 /** Schema of the store in the configuration; the default without a configuration. */
 const findSchema = (options: CommonOptions): Promise<string> =>

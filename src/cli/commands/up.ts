@@ -1,9 +1,8 @@
 import { openOperations, openPage, openParts, openReceiver } from '../../app/open-operations.ts';
-import { acceptSource } from '../../app/open-source.ts';
 import { openWorkers } from '../../app/open-workers.ts';
 import { psqlLine, withServices } from '../../app/services.ts';
 import { keepSchedules } from '../../app/temporal.ts';
-import { flag, leaf } from '../shell/define.ts';
+import { acceptSource, flag, leaf } from '../shell/define.ts';
 import { lines, print, untilStopped } from '../shell/output.ts';
 
 export default leaf({

@@ -1,11 +1,10 @@
 import { openOperations, openPage, openParts } from '../../app/open-operations.ts';
-import { acceptSource } from '../../app/open-source.ts';
 import { openWorkers } from '../../app/open-workers.ts';
 import { requireKeyFile, withServices } from '../../app/services.ts';
 import { keepSchedules } from '../../app/temporal.ts';
 import { triggerSweep } from '../../temporal/schedules.ts';
 import { workerRoles } from '../../temporal/worker.ts';
-import { choice, flag, leaf } from '../shell/define.ts';
+import { acceptSource, choice, flag, leaf } from '../shell/define.ts';
 import { print, untilStopped } from '../shell/output.ts';
 
 export default leaf({

@@ -1,6 +1,8 @@
 /** Commands as data: options, their parsers, examples and work, which these functions give to commander. */
+
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { parseInstant } from '../../../schemas/instant.ts';
+import type { CommonOptions } from '../../app/services.ts';
 import { type Exit, endWith, print } from './output.ts';
 
 /** An option, or an argument, with the type of its value. */
@@ -8,9 +10,6 @@ type OptionOf<T> = Option & { readonly holds?: T };
 type ArgumentOf<T> = Argument & { readonly holds?: T };
 type Options = Readonly<Record<string, OptionOf<unknown>>>;
 type Arguments = readonly ArgumentOf<unknown>[];
-
-/** Options that all commands share. */
-export type CommonOptions = { readonly config?: string; readonly json?: boolean; readonly logLevel: string };
 
 /** Options of a command by their names, beside the shared ones. */
 export type Given<O extends Options> = CommonOptions & {
@@ -196,3 +195,9 @@ export const seconds = (text: string): number => {
   const value = Number(text);
   return orRefuse(value >= 0.1 && value <= 86_400 ? value : undefined, 'Use a number of seconds, at least 0.1.');
 };
+
+/** For commands that bring calls in. */
+export const acceptSource = flag(
+  '--accept-source',
+  'accept another address or client id of the same service, after a move',
+);

@@ -1,12 +1,13 @@
 /** Follows a workflow from outside: until it ends, the person stops looking, or no worker is there to do it. */
+
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { CancelledFailure, type QueryDefinition } from '@temporalio/common';
 import { type BackfillProgress, progressQuery } from '../../../workflows/messages.ts';
-import { lastFailure, type QueueRole, unpolledQueues } from '../../app/temporal.ts';
+import { lastFailure, type QueueRole, rootMessage, shareOf, unpolledQueues } from '../../app/temporal.ts';
 import { terminal, transient } from '../../lib/errors.ts';
-import { say } from './output.ts';
+import { say } from '../../lib/say.ts';
 import { createBackfillView } from './progress.ts';
 
 interface FollowOptions<Progress> {
@@ -76,13 +77,6 @@ const explain = (what: string, error: unknown): unknown => {
   });
 };
 
-/** Failure messages of our activities have no personal data. The innermost has the cause. */
-export const rootMessage = (error: unknown): string => {
-  let current = error;
-  while (current instanceof Error && current.cause instanceof Error) current = current.cause;
-  return current instanceof Error ? current.message : String(current);
-};
-
 const graceMs = 15_000;
 const lookMs = 2_000;
 
@@ -144,6 +138,3 @@ export const watchBackfill = async (handle: WorkflowHandle, title: string, signa
     { hint: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.' },
   );
 };
-
-/** Calls may leave a range after they were counted, so a finished range counts as 100 %. */
-export const shareOf = ({ state, share }: BackfillProgress): number => (state === 'done' ? 1 : share);

@@ -1,12 +1,9 @@
-/**
- * Results on standard output, remarks on standard error, and the exit code of a command. This file also renders times, tables
- * and the version.
- */
+/** Results on standard output, and the exit code of a command. This file also renders times and tables. */
+
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { type ErrorCode, errorCodes } from '../../lib/error-codes.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { findBuilt } from '../../lib/find-built.ts';
+import { say } from '../../lib/say.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { nextSteps } from './error-notes.ts';
 
@@ -34,11 +31,6 @@ export const endOutput = async (): Promise<void> => {
   await Promise.all(
     [process.stdout, process.stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
   );
-};
-
-/** Progress and remarks for people go to standard error, so that standard output holds results alone. */
-export const say = (message: string): void => {
-  process.stderr.write(`${message}\n`);
 };
 
 /** Prints a result: one JSON line with --json, else the text. */
@@ -76,13 +68,6 @@ export const tellTimes = (value: object): unknown =>
   JSON.parse(JSON.stringify(value), (name, inner: unknown) =>
     typeof inner === 'number' && times.has(name) ? iso(inner) : inner,
   );
-
-/** A file of the package, which is beside dist/ or src/. */
-export const readShipped = (name: string): string =>
-  readFileSync(findBuilt(import.meta.url, `../../../../${name}`, `../../../${name}`), 'utf8');
-
-/** The version of the package. */
-export const readVersion = (): string => (JSON.parse(readShipped('package.json')) as { version: string }).version;
 
 // How commands end: exit codes, the error codes that lead to each, and signals.
 

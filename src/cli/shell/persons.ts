@@ -7,6 +7,7 @@ import { suggest } from '../../config/suggest.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
+import { say } from '../../lib/say.ts';
 import { meantBy, type PersonRequest, type PurgeScope, requestKinds } from '../../persons/request.ts';
 import { type ErasureReceipt, findCalls } from '../../pipeline/persons/erase.ts';
 import { sql } from '../../postgres/database.ts';
@@ -15,7 +16,7 @@ import { readDocuments } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { choice, type Given, option, required } from './define.ts';
-import { lines, say } from './output.ts';
+import { lines } from './output.ts';
 
 type PersonOptions = Given<typeof personOptions>;
 

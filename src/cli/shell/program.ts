@@ -1,7 +1,9 @@
 import { Command, CommanderError, Help } from 'commander';
+import { readVersion } from '../../lib/find-built.ts';
+import { say } from '../../lib/say.ts';
 import { commandsDo, loadCommand } from './commands.ts';
 import { argument, leaf } from './define.ts';
-import { endWith, readVersion, renderExits, reportFailure, say } from './output.ts';
+import { endWith, renderExits, reportFailure } from './output.ts';
 
 /**
  * The program with all commands by name and description. Only requested commands load their options, because loading

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import { type CallTableName, type Row, tableOf } from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
-import { say } from '../../cli/shell/output.ts';
+import { say } from '../../lib/say.ts';
 import { canonicalRow, digestedColumns } from '../../warehouse/digest.ts';
 import type { DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
 import type { TruthEntry } from '../calls/truth.ts';

@@ -5,7 +5,8 @@ import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflo
 import type { Services } from '../../app/services.ts';
 import { openTemporal } from '../../app/temporal.ts';
 import { followWorkflow } from '../../cli/shell/follow.ts';
-import { renderTable, say } from '../../cli/shell/output.ts';
+import { renderTable } from '../../cli/shell/output.ts';
+import { say } from '../../lib/say.ts';
 import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { toTimestamp } from '../../postgres/database.ts';
 import type { Store } from '../../store/store.ts';

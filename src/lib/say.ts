@@ -1,0 +1,6 @@
+/** What a person reads while a command runs. */
+
+/** Progress and remarks for people go to standard error, so that standard output holds results alone. */
+export const say = (message: string): void => {
+  process.stderr.write(`${message}\n`);
+};
