@@ -78,7 +78,7 @@ export const beginBackfill = (
 
 type StartedBackfill = Parameters<typeof startBackfill>[2];
 
-/** Those of a schedule, from the configuration. */
+/** Defaults of backfills that schedules start. */
 export const backfillDefaults = ({ config }: Services): BackfillDefaults => ({
   axis: defaultAxis(config.source.list).name,
   sync: config.sync,

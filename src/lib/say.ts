@@ -1,4 +1,4 @@
-/** What a person reads while a command runs. */
+/** Remarks for people while a command runs. */
 
 /** Progress and remarks for people go to standard error, so that standard output holds results alone. */
 export const say = (message: string): void => {
