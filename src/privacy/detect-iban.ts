@@ -3,7 +3,7 @@ import { composeIBAN, countrySpecs, isValidIBAN } from 'ibantools';
 import type { Announced } from './languages/language.ts';
 import { isFiller, type NumberPiece, type Piece } from './read-pieces.ts';
 import { type Claims, interruptionWords } from './runs.ts';
-import { alphabet, listSaid, type Part, spellOut } from './spelling.ts';
+import { alphabet, isO, listSaid, type Part, spellOut } from './spelling.ts';
 
 /** Characters of an IBAN, by country. */
 const lengths = new Map(
@@ -41,8 +41,8 @@ export const claimIbans = (
     const length = lengths.get(country ?? '') ?? 0;
     const ways = (country === undefined ? [] : [false, true])
       .map((isLoose) => collect(parts, at, length, isLoose))
-      .flatMap((own) => textsOf(own).map((text) => ({ own, text })))
-      .filter(({ text }) => text.length === length);
+      .filter((own) => own.reduce((sum, { text }) => sum + text.length, 0) === length)
+      .flatMap((own) => textsOf(own).map((text) => ({ own, text })));
     // Written in one with its country, it needs no check.
     const isSure = isAccount || (isTight && isLarge(part));
     const whole = ways.find(({ text }) => isValidIBAN(text)) ?? (isSure ? ways[0] : undefined);
@@ -63,13 +63,13 @@ const mostTexts = 16;
 
 /** Ways to read the parts: what sounds like a zero may be the letter. */
 const textsOf = (parts: readonly Part[]): readonly string[] => {
-  let texts: readonly string[] = [''];
-  for (const { text, piece } of parts) {
-    const isO = piece.kind === 'number' && piece.others[0] === 'O' && texts.length < mostTexts;
-    const own = isO ? ['0', 'O'] : [text.toUpperCase()];
-    texts = texts.flatMap((before) => own.map((part) => before + part));
-  }
-  return texts;
+  const heard = parts.map(({ text, piece }) => (isO(piece) ? '?' : text)).join('');
+  const [first = '', ...others] = heard.toUpperCase().split('?');
+  return others.reduce(
+    (texts, rest) =>
+      texts.flatMap((text) => (texts.length < mostTexts ? '0O' : '0').split('').map((own) => text + own + rest)),
+    [first],
+  );
 };
 
 /** Nearly no number has letters of a country before it. */

@@ -65,7 +65,7 @@ export const detectNumbers = (runs: readonly (readonly Atom[])[], options: Numbe
     plain.filter((claim) => !isPart(claim)),
     claims,
   );
-  const ambiguous = runs.filter((run) => run.some((atom) => atom.others.length > 0 && isFree(atom)));
+  const ambiguous = runs.filter((run) => run.some((atom) => atom.piece.readings.length > 1 && isFree(atom)));
   claimInOrder([...plain.filter(isPart), ...list(ambiguous, true)], claims);
 };
 
@@ -111,13 +111,11 @@ const listClaims = (
   { isOn, countries, budget, isNamed, nameAt }: NumberOptions,
   listed: Claim[],
 ): void => {
-  const { text, from, to, gap, isCorrected } = candidate;
+  const { text, from, to, gap, isBreaths, isRun, isCorrected } = candidate;
   const { length } = text;
   const first = run[from] as Atom;
-  const isBreaths = isPause(run, from, 0) && isPause(run, to, 0);
-  const isRun = isBreaths && [1, 2].some((level) => isPause(run, from, level) && isPause(run, to, level));
   const scope = isBreaths && gap === 0 ? 0 : isRun ? 1 : 2;
-  if ((gap > 0 && !isBreaths) || (isCorrected && scope === 2)) return;
+  if (isCorrected && scope === 2) return;
   const name = (): Announced | undefined => nameAt(first.utterance, first.start);
   const list = (detector: Claim['detector'], kind: keyof typeof ranks, read: Claim['read']): void => {
     const isUsual = isGrouped(candidate, groups[detector]);
@@ -137,7 +135,7 @@ const listClaims = (
         list(kind, isUsual ? 'named' : 'slip', () => (name() === kind ? text.slice(0, most) : undefined));
     }
   }
-  const isSure = first.isInternational || /^0[1-9]/.test(text);
+  const isSure = first.piece.isInternational || /^0[1-9]/.test(text);
   const isStanding = scope < 2 || isNamed('phone', first.utterance);
   if (length > mostDialled || gap > 1 || !isDigits || !(isSure || isStanding) || (isAmbiguous && !isRun)) return;
   const readPhone = (): string | undefined => {
@@ -150,17 +148,21 @@ const listClaims = (
   };
   if (isRun && length > leastDigits && length < 16 && !isAmbiguous)
     list('phone', 'said', () => readSaid(text, first, nameAt));
-  const mayRead = mayBeDialled(text, countries) || first.isInternational;
+  const mayRead = mayBeDialled(text, countries) || first.piece.isInternational;
   if (!mayRead || !budget.spend(first.utterance, stepsOfParsing)) return;
-  const number = readDialled(text, first.isInternational, countries);
+  const number = readDialled(text, first.piece.isInternational, countries);
   if (number === undefined) return;
   // A plus makes digits a telephone number, even if they pass the check of a card.
-  const isPlus = first.isInternational && gap === 0 && isPause(run, to, 0);
+  const isPlus = first.piece.isInternational && gap === 0 && isPause(run, to, 0);
   list('phone', isPlus ? 'plus' : isAmbiguous ? 'otherwise' : 'phone', readPhone);
 };
 
 /** Numbers with a slip, or of a range that its country has given up, if a plus or a word announces them. */
-const readSaid = (text: string, { isInternational, utterance, start }: Atom, nameAt: NumberOptions['nameAt']) => {
+const readSaid = (
+  text: string,
+  { piece: { isInternational }, utterance, start }: Atom,
+  nameAt: NumberOptions['nameAt'],
+) => {
   if (isInternational) return `+${text}`;
   return text.startsWith('0') && nameAt(utterance, start) === 'phone' ? text : undefined;
 };
@@ -182,7 +184,7 @@ const networks: readonly (readonly [pattern: RegExp, lengths: readonly number[]]
 ];
 
 const isCard = (digits: string): boolean =>
-  networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits)) && isLuhn(digits);
+  isLuhn(digits) && networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits));
 
 const nirPattern = /^[1-478]\d\d(?:0[1-9]|1[0-2]|[23]\d|4[0-2]|[5-9]\d)(?!00)(?:\d\d|2[AB])\d{6}(\d\d)?$/;
 

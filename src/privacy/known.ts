@@ -48,12 +48,7 @@ const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] 
     const [written, behind] = [text.slice(start, end), text.slice(end, end + 2)];
     // "o" is a zero only behind a number.
     const isNumber = piece.kind === 'number' && (!/^o$/i.test(written) || said.at(-1)?.isNumber !== false);
-    const readings =
-      piece.kind === 'word'
-        ? [piece.key]
-        : isNumber
-          ? [piece.text, ...piece.others.map((one) => one.replaceAll(' ', ''))]
-          : ['o'];
+    const readings = piece.kind === 'word' ? [piece.key] : isNumber ? piece.readings.map((one) => one.text) : ['o'];
     const [key = ''] = readings;
     said.push({ utterance, start, end, key, readings, written, behind, isNumber, isFiller: isFiller(piece) });
   }

@@ -64,6 +64,8 @@ export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
   ...[...zeros, 'z\u00e9ro'].map((word) => [word, 1] as const),
 ]);
 
+const isIn = (words: ReadonlySet<string>, token: Token | undefined): boolean => words.has(token?.key ?? '');
+
 type Part = { readonly value: number; readonly next: number };
 /** `isBound` = by hyphens, or one word. */
 type Way = Part & { readonly isBound: boolean };
@@ -81,7 +83,7 @@ const listWays = (tokens: readonly Token[], at: number): readonly Way[] => {
     if (step.value !== undefined) ways.unshift({ value: step.value, next: to + 1, isBound });
     const next = stepOver(tokens, to + 1);
     step = step.next.get(tokens[next]?.key ?? '');
-    if (next === to + 1 && ![to, next].some((own) => joints.has(tokens[own]?.key ?? ''))) isBound = false;
+    if (next === to + 1 && ![to, next].some((own) => isIn(joints, tokens[own]))) isBound = false;
     to = next;
   }
   return ways;
@@ -104,16 +106,16 @@ type Read = (tokens: readonly Token[], at: number, isSplit: boolean) => Part | u
 const readScaled =
   (words: ReadonlySet<string>, factor: number, mostBefore: number, read: Read): Read =>
   (tokens, at, isSplit) => {
-    const isAlone = words.has(tokens[at]?.key ?? '');
+    const isAlone = isIn(words, tokens[at]);
     const first = isAlone ? { value: 1, next: at } : read(tokens, at, isSplit);
     if (first === undefined || first.value === 0 || first.value > mostBefore) return first;
     const scale = isAlone ? at : stepOver(tokens, first.next);
-    if (!words.has(tokens[scale]?.key ?? '')) return first;
+    if (!isIn(words, tokens[scale])) return first;
     const then = stepOver(tokens, scale + 1);
-    const rest = read(tokens, ands.has(tokens[then]?.key ?? '') ? then + 1 : then, isSplit);
+    const rest = read(tokens, isIn(ands, tokens[then]) ? then + 1 : then, isSplit);
     const value = first.value * factor;
     // "deux cent trois cent" is 200 300.
-    const isNext = rest !== undefined && rest.value < 10 && words.has(tokens[stepOver(tokens, rest.next)]?.key ?? '');
+    const isNext = rest !== undefined && rest.value < 10 && isIn(words, tokens[stepOver(tokens, rest.next)]);
     return rest !== undefined && rest.value > 0 && !isNext
       ? { value: value + rest.value, next: rest.next }
       : { value, next: scale + 1 };
@@ -125,10 +127,10 @@ export interface Heard {
   readonly digits: string;
   readonly next: number;
   /** Other ways to hear the same words, as numbers with blanks between them. */
-  readonly others: readonly string[];
+  readonly others?: readonly string[];
+  /** A zero that may be the letter. */
+  readonly isO?: boolean;
 }
-const none: readonly string[] = [];
-const letterO = ['O'];
 
 /**
  * The number that begins at a word or at digits; undefined when none does.
@@ -141,26 +143,28 @@ export const readNumber = (
   isAfterNumber: boolean,
 ): Heard | undefined => {
   const first = readOnce(tokens, at, isSplit, isAfterNumber);
-  if (first === undefined || !/^[23]$/.test(first.digits) || !times.has(tokens[first.next]?.key ?? '')) return first;
-  const from = first.next + (articles.has(tokens[first.next + 1]?.key ?? '') ? 2 : 1);
+  if (first === undefined || !/^[23]$/.test(first.digits) || !isIn(times, tokens[first.next])) return first;
+  const from = first.next + (isIn(articles, tokens[first.next + 1]) ? 2 : 1);
   const again = readOnce(tokens, from, isSplit, true);
   const unit = again?.digits === '0' ? readOnce(tokens, again.next, isSplit, true) : undefined;
   // "deux fois zéro cinq" is 05 05.
-  if (unit?.digits.length === 1)
-    return { digits: `0${unit.digits}`.repeat(Number(first.digits)), next: unit.next, others: none };
-  return again && { digits: again.digits.repeat(Number(first.digits)), next: again.next, others: none };
+  const pair = unit?.digits.length === 1 ? { digits: `0${unit.digits}`, next: unit.next } : again;
+  return pair && { digits: pair.digits.repeat(Number(first.digits)), next: pair.next };
 };
 const articles = wordsOf(({ articles: words }) => words);
 
-const readOnce = (tokens: readonly Token[], at: number, isSplit: boolean, isAfterNumber: boolean) => {
+const readOnce = (
+  tokens: readonly Token[],
+  at: number,
+  isSplit: boolean,
+  isAfterNumber: boolean,
+): Heard | undefined => {
   const token = tokens[at];
-  if (token?.kind === 'digits') return { digits: token.text, next: at + 1, others: none };
+  if (token?.kind === 'digits') return { digits: token.text, next: at + 1 };
   const key = token?.key ?? '';
   if (!mostDigitsOf.has(key)) return undefined;
   if (zeros.has(key))
-    return isZero(tokens, at, isAfterNumber)
-      ? { digits: '0', next: at + 1, others: key.length === 1 ? letterO : none }
-      : undefined;
+    return isZero(tokens, at, isAfterNumber) ? { digits: '0', next: at + 1, isO: key.length === 1 } : undefined;
   const count = repeats.get(key);
   if (count !== undefined) return readRepeated(tokens, at + 1, count);
   const whole = readBelowMillion(tokens, at, isSplit);
@@ -184,8 +188,8 @@ const hearWays = (tokens: readonly Token[], at: number, isSplit: boolean): Heard
     next = way.next;
   }
   if (next === at) return undefined;
-  const others = next - at > 1 ? [...new Set(hearOthers(tokens, at, next))].filter((own) => own !== digits) : none;
-  return { digits, next, others };
+  if (next - at === 1) return { digits, next };
+  return { digits, next, others: [...new Set(hearOthers(tokens, at, next))].filter((own) => own !== digits) };
 };
 const mostWords = 6;
 
@@ -202,8 +206,8 @@ const hearOthers = (tokens: readonly Token[], at: number, end: number): readonly
 const hearHundred = (tokens: readonly Token[], at: number, end: number): readonly string[] => {
   const before = listWays(tokens, at)[0];
   const from = before === undefined ? end : stepOver(tokens, before.next);
-  const rest = lone.has(tokens[from]?.key ?? '') ? readBelowThousand(tokens, from, false) : undefined;
-  return before !== undefined && rest?.next === end ? [`${before.value} ${rest.value}`] : none;
+  const rest = isIn(lone, tokens[from]) ? readBelowThousand(tokens, from, false) : undefined;
+  return before !== undefined && rest?.next === end ? [`${before.value} ${rest.value}`] : [];
 };
 
 /** "oh, seven" begins with a zero; "N O 93" and "O comme Oscar" have a letter. */
@@ -220,7 +224,6 @@ const readRepeated = (tokens: readonly Token[], at: number, count: number): Hear
   const token = tokens[at];
   const value = belowHundred.next.get(token?.key ?? '')?.value;
   const digits = token?.kind === 'digits' ? token.text : zeros.has(token?.key ?? '') ? '0' : String(value ?? '');
-  if (digits.length === 1 || /^[1-9]\d$/.test(digits))
-    return { digits: digits.repeat(count), next: at + 1, others: none };
-  return digits.startsWith('0') ? { digits: '0'.repeat(count - 1) + digits, next: at + 1, others: none } : undefined;
+  if (digits.length === 1 || /^[1-9]\d$/.test(digits)) return { digits: digits.repeat(count), next: at + 1 };
+  return digits.startsWith('0') ? { digits: '0'.repeat(count - 1) + digits, next: at + 1 } : undefined;
 };

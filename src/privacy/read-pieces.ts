@@ -42,12 +42,29 @@ export class Budget {
   }
 }
 
+/** Digits of "20 6", with a bit for each length at which a group ends. */
+export interface Groups {
+  readonly text: string;
+  readonly ends: number;
+}
+
+const readGroups = (heard: string): Groups => {
+  let [text, ends] = ['', 0];
+  for (const group of heard.split(' ')) {
+    text += group;
+    ends |= 1 << text.length;
+  }
+  return { text, ends };
+};
+
 /** Digits, with the facts that tell whether they may be a part of a value. */
 export interface NumberPiece extends Span {
   readonly kind: 'number';
   readonly text: string;
-  /** Other readings of the same words. */
-  readonly others: readonly string[];
+  /** Readings of the same words, the first as they are most likely meant. */
+  readonly readings: readonly Groups[];
+  /** A zero that may be the letter. */
+  readonly isO: boolean;
   readonly isInternational: boolean;
   /** An amount, a measure or a count. */
   readonly isQuantity: boolean;
@@ -164,7 +181,8 @@ export const readPieces = (
       start: isInternational ? before.start : start,
       end: (tokens[next - 1] as Token).end,
       text,
-      others: number.others,
+      readings: [text, ...(number.others ?? [])].map(readGroups),
+      isO: number.isO === true,
       isInternational,
       isQuantity,
       isChained: isTight && /^[.-]$/.test(before.text),

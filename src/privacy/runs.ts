@@ -1,6 +1,6 @@
 /** Numbers that follow each other closely enough to be one value that is dictated in parts. */
 import type { Finding, Span } from './finding.ts';
-import type { Budget, NumberPiece, Piece, Spoken } from './read-pieces.ts';
+import type { Budget, Groups, NumberPiece, Piece, Spoken } from './read-pieces.ts';
 
 /** Characters that are already part of a value. */
 export class Claims {
@@ -59,7 +59,8 @@ export const spansOf = (atoms: readonly Span[]): Span[] => {
 };
 
 /** A number of a run. */
-export interface Atom extends NumberPiece {
+export interface Atom extends Span {
+  readonly piece: NumberPiece;
   /** Before it: 0 = nothing but fillers, 1 = another utterance, 2 = words and another utterance. */
   readonly gap: number;
   /** Another speaker says the number before it. */
@@ -74,25 +75,6 @@ export const interruptionWords = 2;
 const correctingWords = 5;
 /** Fewer digits count only after words that announce a value. */
 export const leastDigits = 7;
-
-/** Field by field, for a spread takes most of the time of a run. */
-const atomOf = (piece: NumberPiece, gap: number, isAnswer: boolean, isCorrected: boolean): Atom => {
-  const { kind, utterance, start, end, text, others, isInternational, isQuantity, isChained } = piece;
-  return {
-    kind,
-    utterance,
-    start,
-    end,
-    text,
-    others,
-    isInternational,
-    isQuantity,
-    isChained,
-    gap,
-    isAnswer,
-    isCorrected,
-  };
-};
 
 /** Since the last number. */
 const nothing = { words: 0, gap: 0, hasTurn: false, isAnswer: false, isCorrected: false };
@@ -114,7 +96,9 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
       const isAmount = piece.isQuantity && digits < leastDigits;
       if (isAmount || (before.words > 0 && !before.hasTurn && !before.isCorrected)) end();
       const { gap, isAnswer, isCorrected } = run.length === 0 ? nothing : before;
-      if (!isAmount) run.push(atomOf(piece, isCorrected ? 0 : gap, isAnswer, isCorrected));
+      const { utterance, start, end: last } = piece;
+      if (!isAmount)
+        run.push({ utterance, start, end: last, piece, gap: isCorrected ? 0 : gap, isAnswer, isCorrected });
       digits += piece.text.length;
       before = { ...nothing };
     } else if (run.length > 0 && piece.kind === 'turn') {
@@ -131,7 +115,7 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
   return runs;
 };
 
-export const textOf = (atoms: readonly { readonly text: string }[]): string => atoms.map(({ text }) => text).join('');
+export const textOf = (atoms: readonly Atom[]): string => atoms.map(({ piece }) => piece.text).join('');
 
 /** Whether a speaker pauses before an atom, or the run ends. @param level gaps above it are pauses. */
 export const isPause = (run: readonly Atom[], at: number, level: number): boolean =>
@@ -144,17 +128,22 @@ export interface Candidate {
   readonly to: number;
   /** The widest gap within. */
   readonly gap: number;
+  /** The speaker pauses, or the run ends, on both sides: after any pause, after words of others. */
+  readonly isBreaths: boolean;
+  readonly isRun: boolean;
   /** A bit for each length at which an atom ends. */
   readonly ends: number;
   /** Without parts that the speaker took back. */
   readonly isCorrected: boolean;
-  /** Said by several speakers. */
-  readonly isShared: boolean;
 }
 
 const mostDigits = 19;
+/** Values with check digits have as many. */
+const fewestChecked = 13;
 /** Digits that a correction takes back, if not as many as follow it. */
 const takenBack = [2, 4, 3, 1];
+
+const mostOf = ({ readings }: NumberPiece): number => Math.max(...readings.map(({ text }) => text.length));
 
 /**
  * Every sequence of atoms that may be a value. Each atom that is looked at is a step of its utterance's budget.
@@ -167,41 +156,40 @@ export const listCandidates = (
   budget: Budget,
   visit: (candidate: Candidate) => void,
 ): void => {
-  const mostOf = ({ text, others }: Atom): number => Math.max(text.length, ...others.map(({ length }) => length));
-  if (run.reduce((sum, atom) => sum + mostOf(atom), 0) < leastDigits) return;
-  // Of one speaker alone, they stand in another run too.
-  const hasOthers = run.some(({ isAnswer }) => isAnswer);
+  if (run.reduce((sum, { piece }) => sum + mostOf(piece), 0) < leastDigits) return;
   const free = run.map(isFree);
-  const extend = (own: Candidate): void => {
-    const { text, from, to, ends } = own;
-    const atom = run[to];
-    if (text.length >= leastDigits && atom?.isChained !== true && own.isShared === hasOthers) visit(own);
-    if (atom === undefined || text.length >= mostDigits || free[to] !== true || !budget.spend(atom.utterance)) return;
-    const gap = to > from ? Math.max(own.gap, atom.gap) : 0;
-    const isShared = own.isShared || (atom.isAnswer && to > from);
-    const extendBy = (heard: string, length: number, isCorrected: boolean): void => {
-      let longer = text.slice(0, length);
-      let mask = ends & ((2 << length) - 1);
-      for (const part of heard.split(' ')) {
-        longer += part;
-        mask |= 1 << longer.length;
-      }
-      if (longer.length > mostDigits) return;
-      extend({ text: longer, from, to: to + 1, gap, ends: mask, isCorrected, isShared });
-    };
-    for (const heard of isAmbiguous ? [atom.text, ...atom.others] : [atom.text]) {
-      if (atom.isCorrected && !own.isCorrected && isPause(run, from, 0))
-        for (const back of new Set([heard.length, ...takenBack]))
-          if (back < text.length && (ends & (1 << (text.length - back))) !== 0)
-            extendBy(heard, text.length - back, true);
-      extendBy(heard, text.length, own.isCorrected);
-    }
-  };
-  const none = { text: '', gap: 0, ends: 1, isCorrected: false, isShared: false };
-  let answer = Number.POSITIVE_INFINITY;
+  const answers = run.flatMap(({ isAnswer }, at) => (isAnswer ? [at] : []));
   for (let from = run.length - 1; from >= 0; from -= 1) {
-    const isNear = !hasOthers || answer - from <= mostDigits;
-    if (isNear && !run[from]?.isChained) extend({ ...none, from, to: from });
-    if (run[from]?.isAnswer) answer = from;
+    if (run[from]?.piece.isChained) continue;
+    // Atoms of one speaker alone stand in another run too.
+    const answer = answers.length === 0 ? from : answers.find((at) => at > from);
+    if (answer === undefined || answer - from > mostDigits) continue;
+    const [starts, startsRun] = [isPause(run, from, 0), isPause(run, from, 1)];
+    const extend = (text: string, to: number, widest: number, ends: number, isCorrected: boolean): void => {
+      const atom = run[to];
+      if (text.length >= leastDigits && to > answer && atom?.piece.isChained !== true) {
+        const isBreaths = starts && isPause(run, to, 0);
+        const isRun = startsRun && isPause(run, to, 1);
+        // Of a part, only a check tells whether other readings of words are meant.
+        if ((widest === 0 || isBreaths) && (!isAmbiguous || isRun || text.length >= fewestChecked))
+          visit({ text, from, to, gap: widest, isBreaths, isRun, ends, isCorrected });
+      }
+      if (atom === undefined || text.length >= mostDigits || free[to] !== true || !budget.spend(atom.utterance)) return;
+      const gap = to > from ? Math.max(widest, atom.gap) : 0;
+      const extendBy = (groups: Groups, length: number, corrects: boolean): void => {
+        if (length + groups.text.length > mostDigits) return;
+        const mask = (ends & ((2 << length) - 1)) | (groups.ends << length);
+        extend(text.slice(0, length) + groups.text, to + 1, gap, mask, corrects);
+      };
+      const mayCorrect = starts && atom.isCorrected && !isCorrected;
+      for (const groups of atom.piece.readings) {
+        for (const back of mayCorrect ? new Set([groups.text.length, ...takenBack]) : [])
+          if (back < text.length && (ends & (1 << (text.length - back))) !== 0)
+            extendBy(groups, text.length - back, true);
+        extendBy(groups, text.length, isCorrected);
+        if (!isAmbiguous) break;
+      }
+    };
+    extend('', from, 0, 1, false);
   }
 };

@@ -24,7 +24,7 @@ export const keyOf = (piece: Said | undefined): string =>
 const isSingle = (piece: Said | undefined): boolean =>
   piece?.kind === 'word' && piece.key.length === 1 && piece.text.toLowerCase() === piece.key;
 /** A zero that is said as the letter. */
-const isO = (piece: Said | undefined): boolean => piece?.kind === 'number' && piece.others[0] === 'O';
+export const isO = (piece: Said | undefined): boolean => piece?.kind === 'number' && piece.isO;
 const isNamed = (piece: Said | undefined): boolean => piece?.kind === 'word' && alphabet.has(piece.key);
 
 /** Words, numbers and marks without turns, apostrophes, and the letters that these cut off ("c'est", "it's"). */
