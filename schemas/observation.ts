@@ -11,13 +11,11 @@ export interface Observation {
   readonly source: ObservationSource;
   /** Microseconds since the epoch, on the service's clock if the record tells it. */
   readonly observedAt: number;
-  /** Only the top-level fields that this observation carried; an absent field says nothing about the call. */
-  readonly fields: CallDocument;
   /**
-   * JSON bytes of those `fields`, by name, that are parsed only when they are read, as JSON.stringify would write them. Code
-   * that changes a field leaves it out here.
+   * Only the top-level fields that this observation carried; an absent field says nothing about the call. Large ones may be
+   * bytes until they are read: see `src/lib/encoded.ts`.
    */
-  readonly encoded?: ReadonlyMap<string, Buffer>;
+  readonly fields: CallDocument;
   /** Hash of the bytes in which it came, where privacy rules have changed them since. */
   readonly rawHash?: Buffer;
   /** Version of the privacy rules that `fields` are under already. */

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type CallDocument, callFields } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
+import { withField } from '../lib/encoded.ts';
 import { isObject, mergeRaw, pathKeys, type Raw, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { knownField } from './known.ts';
@@ -35,25 +36,18 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now, need
       const isBare = isBeyond(age, limits.freeFields);
       const isWordless = isBeyond(age, limits.words);
       if (!isSilent && !isBare && !isWordless) return observation;
-      /** The fields that lose something, with the rest of each; undefined = nothing is left. */
-      const cut = new Map<string, unknown>();
-      for (const name of Object.keys(observation.fields)) {
+      let { fields } = observation;
+      for (const name of Object.keys(fields)) {
         const isSpoken = name === 'transcript_json';
         const isWhole = isSpoken
           ? !isSilent
           : !isBare || name === knownField || callFields.get(name)?.age === 'essential';
         if (isWhole && !(isSpoken && isWordless)) continue;
-        const value = observation.fields[name];
+        const value = fields[name];
         const rest = isWhole ? dropWords(value) : keepNeeded(name, value, needed);
-        if (!isDeepStrictEqual(rest, value)) cut.set(name, rest);
+        if (!isDeepStrictEqual(rest, value)) fields = withField(fields, name, rest);
       }
-      if (cut.size === 0) return observation;
-      const { encoded, ...rest } = observation;
-      const left = [...(encoded ?? [])].filter(([name]) => !cut.has(name));
-      // Built from pairs, so that `__proto__` is a field.
-      const all = new Map([...Object.entries(observation.fields), ...cut]);
-      const fields: CallDocument = Object.fromEntries([...all].filter(([, value]) => value !== undefined));
-      return { ...rest, fields, ...(left.length === 0 ? {} : { encoded: new Map(left) }) };
+      return fields === observation.fields ? observation : { ...observation, fields };
     },
   };
 };

@@ -4,6 +4,7 @@ import { type CallDocument, callFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
 import { allFields, tableOf } from '../../schemas/tables.ts';
+import { bytesOf } from '../lib/encoded.ts';
 import * as sign from '../lib/json-signs.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
@@ -18,7 +19,7 @@ const { quote, backslash, comma, minus, dot, zero, nine, closeBracket, openBrace
 export const flattenVersion = 5;
 
 /** Source of rows: a row of the ledger, or a part of one. Times are microseconds since the epoch. */
-interface FlattenInput extends Partial<Pick<LedgerRow, 'json' | 'rules'>> {
+interface FlattenInput extends Partial<Pick<LedgerRow, 'rules'>> {
   readonly callId: string;
   /** Null counts as an object without fields. */
   readonly document: CallDocument | null;
@@ -139,8 +140,8 @@ export const flattenCall = (
   input: FlattenInput,
   { processedField = 'qualified', documents = false }: FlattenOptions = {},
 ) => {
-  const bytes = documents ? undefined : input.json?.transcript_json;
-  const cut = typeof bytes === 'object' ? cutWords(bytes) : undefined;
+  const bytes = documents ? undefined : bytesOf(input.document ?? {}, 'transcript_json');
+  const cut = bytes && cutWords(bytes);
   // A copy parses each encoded field once. Without a prototype, `__proto__` is a field like any other.
   const document = Object.create(null) as CallDocument;
   for (const name of Object.keys(input.document ?? {}))

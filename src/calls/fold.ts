@@ -6,14 +6,12 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type CallDocument, maxCallIdLength } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
+import { bytesOf, copyField, copyFields, defineEncoded } from '../lib/encoded.ts';
 import { isObject, valueAt } from '../lib/parse-json.ts';
-import { defineEncoded } from '../lib/scan-value.ts';
+import { encodedBytes } from '../lib/scan-value.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { knownField } from './known.ts';
 import { redactionsField } from './redactions.ts';
-
-/** JSON as text, or as the bytes in which it came. */
-type JsonText = string | Buffer;
 
 /**
  * [observed_at in microseconds, source rank, hash of the value's JSON]. If the observation has its own order, the hash
@@ -35,8 +33,6 @@ export interface LedgerRow {
   readonly fieldChanges: Readonly<Record<string, FieldChange>>;
   /** The folded document; null = it exists in the store but was not fetched (see `needsDocument`). */
   readonly document: CallDocument | null;
-  /** JSON of fields already rendered, so that it is made once. */
-  readonly json: Readonly<Record<string, JsonText>>;
   /** Microseconds since the epoch, or null while unknown. */
   readonly firstSeenAt: number | null;
   readonly lastSeenAt: number | null;
@@ -55,9 +51,8 @@ export interface LedgerRow {
 /** Parts of the document came in without rules. */
 export const noRules = 'none';
 
-/** An observation with every field's JSON and hash. */
+/** An observation with the hash of every field. */
 export interface PreparedObservation extends Observation {
-  readonly json: Readonly<Record<string, JsonText>>;
   readonly hashes: Readonly<Record<string, string>>;
 }
 
@@ -68,7 +63,6 @@ export const emptyRow = (callId: string): LedgerRow => ({
   versions: {},
   fieldChanges: {},
   document: {},
-  json: {},
   firstSeenAt: null,
   lastSeenAt: null,
   changedAt: null,
@@ -101,7 +95,7 @@ export const infinityAsText = (_name: string, value: unknown): unknown =>
   typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 /** First 128 bits of the SHA-256 of a value's JSON, as base64. */
-const hashJson = (json: JsonText): string => hash('sha256', json, 'base64').slice(0, 22);
+const hashJson = (json: string | Buffer): string => hash('sha256', json, 'base64').slice(0, 22);
 
 /** Statuses of calls that the service sends to a webhook (interface §1), as versions hold them. */
 export const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
@@ -119,9 +113,6 @@ export const isSameHash = (a: string | undefined, b: string | undefined): boolea
 
 /** A record without a prototype: fields named `constructor` or `__proto__` are fields like any other. */
 const bare = <T>(from?: Readonly<Record<string, T>>): Record<string, T> => ({ __proto__: null, ...from }) as never;
-/** The same for a document; its encoded fields stay encoded, because a plain copy would parse them. */
-const copyFields = (document: CallDocument): CallDocument =>
-  Object.defineProperties(bare(), Object.getOwnPropertyDescriptors(document));
 const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
@@ -146,19 +137,16 @@ const hasInfinity = (value: unknown, depth: number): boolean => {
  */
 export const prepareObservation = (observation: Observation): PreparedObservation => {
   const fields: CallDocument = bare();
-  const json: Record<string, JsonText> = bare();
   const hashes: Record<string, string> = bare();
-  let { fields: given, encoded } = observation;
+  let { fields: given } = observation;
   if (Object.keys(given).some((name) => cleanText(name) !== name)) {
     const names = Object.keys(given).sort();
     given = Object.fromEntries(names.map((name) => [cleanText(name), observation.fields[name]]));
-    encoded = undefined;
   }
   for (const name of Object.keys(given)) {
-    const bytes = encoded?.get(name);
+    const bytes = bytesOf(given, name);
     if (bytes !== undefined) {
-      defineEncoded(fields, name, bytes);
-      json[name] = bytes;
+      copyField(fields, name, given);
       hashes[name] = placeHash(hashJson(bytes), observation.order);
       continue;
     }
@@ -166,11 +154,13 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
     const infinite = hasInfinity(value, 1);
     const text = JSON.stringify(value, infinite ? infinityAsText : undefined);
     if (text === undefined) continue;
-    fields[name] = infinite ? JSON.parse(text) : value;
-    json[name] = text;
+    const held = infinite ? JSON.parse(text) : value;
+    // Rendered once. An escape by number may stand for a character that cannot be stored.
+    if (text.length < encodedBytes || text.includes('\\u')) fields[name] = held;
+    else defineEncoded(fields, name, Buffer.from(text), held);
     hashes[name] = placeHash(hashJson(text), observation.order);
   }
-  return { ...observation, fields, ...(encoded === undefined ? {} : { encoded }), json, hashes };
+  return { ...observation, fields, hashes };
 };
 
 const isHigher = (candidate: FieldVersion, held: FieldVersion): boolean => {
@@ -193,7 +183,7 @@ const isEarlier = (row: LedgerRow, observation: Observation): boolean =>
 export const needsDocument = (row: LedgerRow, observation: PreparedObservation): boolean => {
   if (row.document !== null || row.tombstone) return false;
   if (row.sourceDeletedAt !== null || isEarlier(row, observation)) return true;
-  for (const name of Object.keys(observation.json)) {
+  for (const name of Object.keys(observation.hashes)) {
     const held = own(row.versions, name);
     if (held === undefined) return true;
     if (!isSameHash(held[2], observation.hashes[name]) && isHigher(versionOf(observation, name), held)) return true;
@@ -203,7 +193,7 @@ export const needsDocument = (row: LedgerRow, observation: PreparedObservation):
 
 /** True when the row already holds every value of the observation, whatever their age (equal up to key order). */
 export const holdsValues = (row: LedgerRow, observation: PreparedObservation): boolean =>
-  Object.keys(observation.json).every(
+  Object.keys(observation.hashes).every(
     (name) =>
       // A record may name fewer values than others of its call.
       name === knownField ||
@@ -217,9 +207,9 @@ const lower = (a: number | null, b: number): number => (a === null ? b : Math.mi
 const higher = (a: number | null, b: number): number => (a === null ? b : Math.max(a, b));
 
 /** Null is as good as absent. */
-const kindOf = ({ versions, document }: LedgerRow, name: string, json: JsonText | undefined): ChangeKind => {
+const kindOf = ({ versions, document }: LedgerRow, name: string, fields: CallDocument): ChangeKind => {
   if (own(versions, name) === undefined || document?.[name] === null) return 'added';
-  return json === 'null' ? 'removed' : 'changed';
+  return fields[name] === null ? 'removed' : 'changed';
 };
 
 /**
@@ -231,7 +221,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   if (row.tombstone) return row;
   const versions: Record<string, FieldVersion> = bare(row.versions);
   const changes: string[] = [];
-  for (const name of Object.keys(observation.json)) {
+  for (const name of Object.keys(observation.hashes)) {
     const held = own(row.versions, name);
     const candidate = versionOf(observation, name);
     if (held !== undefined && !isHigher(candidate, held)) continue;
@@ -257,16 +247,12 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
 
   if (row.document === null) throw new Error('fold: the document was not fetched');
   const document = copyFields(row.document);
-  const json: Record<string, JsonText> = bare(row.json);
   const revision = row.revision + 1;
   const fieldChanges: Record<string, FieldChange> = bare(row.fieldChanges);
   for (const name of changes) {
-    const kind = kindOf(row, name, observation.json[name]);
+    const kind = kindOf(row, name, observation.fields);
     if (row.revision > 0) fieldChanges[name] = [revision, observation.observedAt, sourceRank[observation.source], kind];
-    const bytes = observation.encoded?.get(name);
-    if (bytes === undefined) document[name] = observation.fields[name];
-    else defineEncoded(document, name, bytes);
-    json[name] = observation.json[name] as JsonText;
+    copyField(document, name, observation.fields);
   }
   return {
     ...row,
@@ -274,7 +260,6 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     fieldChanges,
     sourceDeletedAt: found ? null : row.sourceDeletedAt,
     document,
-    json,
     revision,
     changedAt: higher(row.changedAt, observation.observedAt),
   };
@@ -296,7 +281,7 @@ export const foldRules = (
 ): LedgerRow => {
   if (row.tombstone || row.document === null) return row;
   const held = row.document;
-  const { fields, json, hashes } = prepareObservation(
+  const { fields, hashes } = prepareObservation(
     sanitize({ callId: row.callId, source: 'import', observedAt: 0, fields: held }),
   );
   const names = new Set([...Object.keys(held), ...Object.keys(fields)]);
@@ -311,23 +296,24 @@ export const foldRules = (
     const [at = 0, rank = 0, before] = own(row.versions, name) ?? [];
     versions[name] = [at, rank, placeHash(hashed, hasOrder ? before?.slice(0, orderLength) : undefined)];
   }
-  return { ...row, rules: version, versions, document: fields, json, revision: row.revision + 1 };
+  return { ...row, rules: version, versions, document: fields, revision: row.revision + 1 };
 };
 
 const listsRedactions = (transcript: unknown): boolean => isObject(transcript) && redactionsField in transcript;
 
 /**
  * A document as JSON, by default its fields in name order, so that equal documents read the same.
- * @param row.json of fields that are rendered already; bytes stay as they are.
+ * @param replacer of JSON.stringify, for fields that are not bytes.
  */
 export const renderDocument = (
-  { document, json }: Pick<LedgerRow, 'document' | 'json'>,
-  names: readonly string[] = Object.keys(document ?? {}).sort(),
+  document: CallDocument,
+  names: readonly string[] = Object.keys(document).sort(),
+  replacer?: typeof infinityAsText,
 ): Buffer => {
   const parts: Buffer[] = [];
   let text = '{';
   for (const [index, name] of names.entries()) {
-    const value = own(json, name) ?? JSON.stringify(document?.[name]);
+    const value = bytesOf(document, name) ?? JSON.stringify(document[name], replacer);
     text += `${index === 0 ? '' : ','}${JSON.stringify(name)}:`;
     if (typeof value === 'string') text += value;
     else {

@@ -3,6 +3,7 @@
  * that this accepts. Written for speed, because it visits every byte.
  */
 import { isUtf8 } from 'node:buffer';
+import { defineEncoded } from './encoded.ts';
 import * as sign from './json-signs.ts';
 import { parseQuietly } from './parse-json.ts';
 
@@ -234,20 +235,8 @@ class ValueScanner {
   }
 }
 
-/** Defines a field of `target` that parses the bytes at every access, so that no parsed copy stays in memory. */
-export const defineEncoded = (target: object, name: string, bytes: Buffer): void => {
-  Object.defineProperty(target, name, {
-    enumerable: true,
-    configurable: true,
-    get: (): unknown => JSON.parse(bytes.toString('utf8')),
-    set(this: object, value: unknown) {
-      Object.defineProperty(this, name, { value, enumerable: true, configurable: true, writable: true });
-    },
-  });
-};
-
 /** From this size on a field is parsed only when it is read. */
-const encodedBytes = 512;
+export const encodedBytes = 512;
 
 /** `isPlain` = all fields are known to be; false of a record that was not scanned. `large` = those that stay bytes. */
 const sumUp = (fields: readonly FieldSpan[]) => {
@@ -285,15 +274,13 @@ const fieldsOf = (bytes: Buffer): typeof notScanned => {
  */
 export const readRecord = (bytes: Buffer, { isPlain, large } = fieldsOf(bytes), start = 0) => {
   if (large.length === 0) return { value: parseQuietly(bytes), isPlain };
-  const encoded = new Map<string, Buffer>();
   let rest = '';
   let at = 0;
-  for (const { name, from, to } of large) {
+  for (const { from, to } of large) {
     rest += `${bytes.toString('utf8', at, from - start)}null`;
     at = to - start;
-    encoded.set(name, bytes.subarray(from - start, at));
   }
   const value = JSON.parse(rest + bytes.toString('utf8', at)) as object;
-  for (const [name, field] of encoded) defineEncoded(value, name, field);
-  return { value, encoded, isPlain };
+  for (const { name, from, to } of large) defineEncoded(value, name, bytes.subarray(from - start, to - start));
+  return { value, isPlain };
 };

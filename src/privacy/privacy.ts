@@ -5,8 +5,9 @@ import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import { identifyRecord, infinityAsText, orderLength, renderDocument, unlessTooDeep } from '../calls/fold.ts';
 import { knownField } from '../calls/known.ts';
+import { bytesOf, defineEncoded } from '../lib/encoded.ts';
 import { terminal } from '../lib/errors.ts';
-import { defineEncoded, readRecord } from '../lib/scan-value.ts';
+import { readRecord } from '../lib/scan-value.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
 import { clean, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
@@ -79,25 +80,26 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   // The oldest key that there is: a body that is repeated after a change of the key has the same hash.
   const bodyKey = keys.former?.[0] ?? keys.token;
   const hashBody = (body: Buffer): Buffer => createHmac('sha256', bodyKey).update('body\0').update(body).digest();
-  /** `fields` = with bytes where they were encoded and no rule changed them. */
-  const sanitizeAll = (fields: Fields, encoded: Observation['encoded']) => {
+  /** Fields that were bytes and that no rule changed stay bytes. */
+  const sanitizeAll = (fields: Fields) => {
     options.aliases.clear();
     takeAliases(fields[aliasField], tokenKeys, options.aliases);
     const names = Object.keys(fields).filter((name) => name !== aliasField);
     const sent = Object.fromEntries(
-      names.map((name) => [name, (name !== knownField && encoded?.get(name)) || fields[name]]),
+      names.map((name) => [name, (name !== knownField && bytesOf(fields, name)) || fields[name]]),
     );
-    const kept = clean(sent, options).fields;
+    const kept = { ...clean(sent, options).fields };
+    for (const [name, json] of Object.entries(kept)) if (Buffer.isBuffer(json)) defineEncoded(kept, name, json);
     return { fields: kept, ...(options.aliases.size === 0 ? {} : { aliases: new Map(options.aliases) }) };
   };
 
   /** From the raw record; only holders of the key can compute it. */
-  const orderOf = ({ encoded, fields, rawHash }: Observation): string => {
+  const orderOf = ({ fields, rawHash }: Observation): string => {
     const keyed = createHmac('sha256', bodyKey).update('order\0');
     if (rawHash !== undefined) keyed.update(rawHash);
     else {
       for (const name of Object.keys(fields).sort())
-        keyed.update(JSON.stringify(name)).update(encoded?.get(name) ?? JSON.stringify(fields[name]) ?? '');
+        keyed.update(JSON.stringify(name)).update(bytesOf(fields, name) ?? JSON.stringify(fields[name]) ?? '');
     }
     return keyed.digest('base64').slice(0, orderLength);
   };
@@ -105,35 +107,24 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   const sanitize = (observation: Observation): Observation => {
     const { rawHash: _rawHash, privacyVersion, ...unread } = observation;
     const order = unread.order ?? orderOf(observation);
-    const { encoded, fields, ...rest } = unread;
+    const { fields, ...rest } = unread;
     // The receiver has been here.
     if (privacyVersion === version && !(aliasField in fields)) return { ...unread, order };
-    const { fields: kept, aliases = [] } = sanitizeAll(fields, encoded);
+    const { fields: kept, aliases = [] } = sanitizeAll(fields);
     const all = new Map([...(rest.aliases ?? []), ...aliases]);
-    const bytes = new Map(Object.entries(kept).filter((entry): entry is [string, Buffer] => Buffer.isBuffer(entry[1])));
-    for (const [name, json] of bytes) defineEncoded(kept, name, json);
-    return {
-      ...rest,
-      order,
-      fields: kept,
-      ...(all.size === 0 ? {} : { aliases: all }),
-      ...(bytes.size === 0 ? {} : { encoded: bytes }),
-    };
+    return { ...rest, order, fields: kept, ...(all.size === 0 ? {} : { aliases: all }) };
   };
 
   /** Only bytes that say no more than their value stay. Undefined if no rule can read them. */
   const cleanBody = (body: Buffer): Buffer | undefined => {
-    const { value, encoded, isPlain } = readRecord(body);
+    const { value, isPlain } = readRecord(body);
     const identified = identifyRecord(value);
     if ('reason' in identified) return undefined;
     return unlessTooDeep(() => {
-      const { fields, aliases } = sanitizeAll(identified.record, encoded);
-      const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
+      const { fields, aliases } = sanitizeAll(identified.record);
+      if (aliases !== undefined) fields[aliasField] = Object.fromEntries(aliases);
       const replacer = !isPlain && mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
-      const render = (value: unknown) => (Buffer.isBuffer(value) ? value : JSON.stringify(value, replacer));
-      const document = { ...fields, ...carried };
-      const json = Object.entries(document).map(([name, value]) => [name, render(value)] as const);
-      return renderDocument({ document, json: Object.fromEntries(json) }, Object.keys(document));
+      return renderDocument(fields, Object.keys(fields), replacer);
     });
   };
   /** Keeps a body that is already cleaned or sealed. */

@@ -6,7 +6,8 @@ import { tableOf } from '../../schemas/tables.ts';
 import { createAges } from '../../src/calls/age.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import { importObservedAt, webhookObservedAt } from '../../src/calls/fold.ts';
-import { defineEncoded, scanFields } from '../../src/lib/scan-value.ts';
+import { defineEncoded } from '../../src/lib/encoded.ts';
+import { scanFields } from '../../src/lib/scan-value.ts';
 import { formatTimestamp, isoMicros, parseTimestamp } from '../../src/lib/timestamps.ts';
 import { axisTime } from '../../src/source/list/list-query.ts';
 import { canonicalDecimal } from '../../src/warehouse/digest.ts';
@@ -242,14 +243,16 @@ test('words that are read out of bytes make the same rows as parsed ones', () =>
     const document: CallDocument = {};
     defineEncoded(document, 'transcript_json', bytes);
     const parsed = { transcript_json: JSON.parse(bytes.toString()) };
-    const rows = flattenCall({ ...unseen, document, json: { transcript_json: bytes } });
+    const rows = flattenCall({ ...unseen, document });
     expect(rows).toEqual(flattenCall({ ...unseen, document: parsed }));
   }));
 
 test('usual words are not parsed', () => {
   const bytes = Buffer.from('{"callData":[{"words":[{"score":0.937,"start":14,"value":"été","length":1.15}]}]}');
+  const document: CallDocument = {};
+  defineEncoded(document, 'transcript_json', bytes);
   const parse = vi.spyOn(JSON, 'parse');
-  flattenCall({ ...unseen, document: { transcript_json: {} }, json: { transcript_json: bytes } });
+  flattenCall({ ...unseen, document });
   const parsed = parse.mock.calls.join();
   parse.mockRestore();
   expect(parsed).toBe('{"callData":[{"words":"\\u00000"}]}');

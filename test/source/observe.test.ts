@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { bytesOf, defineEncoded } from '../../src/lib/encoded.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 
 const observe = (record: unknown, carries: string[] = [], leftOut: string[] = []) =>
@@ -33,15 +34,15 @@ test.each<[string, unknown]>([
 test('the same for fields that are kept as bytes', () => {
   const outline = { callData: Array.from({ length: 40 }, () => ({ content: '', words: [] })), meta: {} };
   const late = { callData: [...outline.callData, { content: 'bonjour', words: [] }], meta: {} };
-  const encode = (value: unknown) => new Map([['transcript_json', Buffer.from(JSON.stringify(value))]]);
-  const see = (value: unknown, carries: string[] = []) =>
-    observeRecord(
-      { unique_id: 'a', transcript_json: value },
-      { observedAt: 5, carries: new Set(carries), encoded: encode(value) },
-    );
+  const see = (value: unknown, carries: string[] = []) => {
+    const record = { unique_id: 'a' };
+    defineEncoded(record, 'transcript_json', Buffer.from(JSON.stringify(value)));
+    const seen = observeRecord(record, { observedAt: 5, carries: new Set(carries) });
+    return { ...seen, bytes: 'observation' in seen && bytesOf(seen.observation.fields, 'transcript_json') };
+  };
   expect(see(outline)).toMatchObject({ uncarried: ['transcript_json'] });
-  expect(see(outline)).not.toHaveProperty('observation.encoded');
-  const kept = { observation: { encoded: new Map([['transcript_json', expect.any(Buffer)]]) } };
+  expect(see(outline)).not.toHaveProperty('observation.fields.transcript_json');
+  const kept = { bytes: expect.any(Buffer) };
   expect(see(outline, ['transcript_json'])).toMatchObject(kept);
   for (const value of [late, { callData: [0] }, { meta: { lang: 'fr' } }, { ok: false }])
     expect(see(value)).toMatchObject(kept);

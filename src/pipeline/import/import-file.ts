@@ -295,14 +295,14 @@ export const readImported = (
   bytes: Buffer,
   rules: Omit<ReadRules, 'name'>,
 ): { readonly observation: Observation } | { readonly reason: string } => {
-  const { value, encoded } = readRecord(bytes);
+  const { value } = readRecord(bytes);
   if (value === undefined) return { reason: 'not JSON' };
   const identified = identifyRecord(value);
   if ('reason' in identified) return identified;
   const observedAt = importObservedAt(identified.record, rules);
   if (observedAt === undefined) return { reason: noTime };
   const { callId, record: fields } = identified;
-  return { observation: { callId, source: 'import', observedAt, fields, ...(encoded && { encoded }) } };
+  return { observation: { callId, source: 'import', observedAt, fields } };
 };
 
 /** Cuts the bytes of an import into records: one a line (NDJSON), objects over several lines, or the elements of one JSON array. */

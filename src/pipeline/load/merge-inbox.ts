@@ -145,7 +145,7 @@ const readDelivery = (
   { body, bodyHash: rawHash, deliveryId, privacyVersion, receivedAt }: PendingDelivery,
   clockSkew: number,
 ): Omit<ReadDelivery, 'delivery'> | { readonly reason: string } => {
-  const { value, encoded } = readRecord(body);
+  const { value } = readRecord(body);
   if (value === undefined) return { reason: isSealed(body) ? sealedReason : 'the body is not JSON' };
   const identified = identifyRecord(value);
   if ('reason' in identified) return identified;
@@ -156,7 +156,6 @@ const readDelivery = (
       source: 'webhook',
       observedAt,
       fields: identified.record,
-      ...(encoded && { encoded }),
       rawHash,
       ...(privacyVersion === null ? {} : { privacyVersion }),
     },

@@ -100,4 +100,4 @@ const mayBeEqual = (head: LedgerRow | undefined, observation: PreparedObservatio
   head !== undefined &&
   !head.tombstone &&
   !holdsValues(head, observation) &&
-  Object.keys(observation.json).every((name) => Object.hasOwn(head.versions, name));
+  Object.keys(observation.hashes).every((name) => Object.hasOwn(head.versions, name));

@@ -10,10 +10,8 @@ import { answerWith, runOnThread } from '../../lib/thread.ts';
 const { quote, backslash, comma, colon, openBracket, closeBracket, openBrace, closeBrace, isBlank } = sign;
 
 export interface RawRecord {
-  /** The parsed record; undefined when its bytes are not JSON. */
+  /** The record, its large fields as bytes (`lib/encoded.ts`); undefined when its bytes are not JSON. */
   readonly value: unknown;
-  /** The fields of `value` that are parsed only when they are read. */
-  readonly encoded?: ReadonlyMap<string, Buffer>;
   /** Exact bytes as they came; looked up when asked for. */
   bytes(): Buffer;
 }
@@ -115,8 +113,8 @@ const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedP
           size = 0;
         }
         const bytes = bytesAt(from, to);
-        const read = readRecord(isLarge ? Buffer.from(bytes) : bytes, isText ? fields : notScanned, from);
-        part.push({ ...read, bytes: () => bytesAt(from, to) });
+        const { value } = readRecord(isLarge ? Buffer.from(bytes) : bytes, isText ? fields : notScanned, from);
+        part.push({ value, bytes: () => bytesAt(from, to) });
         size += to - from;
       }
       if (part.length > 0) yield part;

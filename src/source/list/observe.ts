@@ -1,10 +1,10 @@
 /** Turns list records into observations: pure, one record never troubles another. */
 import { isUtf8 } from 'node:buffer';
-import { maxCallIdLength } from '../../../schemas/call.ts';
+import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation } from '../../../schemas/observation.ts';
+import { bytesOf, copyField } from '../../lib/encoded.ts';
 import { isObject } from '../../lib/parse-json.ts';
-import { defineEncoded } from '../../lib/scan-value.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
 interface ObserveRules {
@@ -12,8 +12,6 @@ interface ObserveRules {
   /** Fields for which null or empty in the list is content (`source.list.authoritative_fields`). */
   readonly carries: ReadonlySet<string>;
   readonly leftOut?: readonly string[];
-  /** Fields of the record that are parsed only when they are read. */
-  readonly encoded?: ReadonlyMap<string, Buffer> | undefined;
   /** The record as it came: tells a replacement character that was sent from broken UTF-8 that became one. */
   readonly bytes?: (() => Buffer) | undefined;
 }
@@ -25,36 +23,28 @@ const maxDepth = 200;
  * @param record one element of the list, as parsed.
  * `uncarried` = fields sent without content (`isEmpty`) that the list is not known to carry: dropped, reported as drift.
  */
-export const observeRecord = (record: unknown, { observedAt, carries, leftOut = [], encoded, bytes }: ObserveRules) => {
+export const observeRecord = (record: unknown, { observedAt, carries, leftOut = [], bytes }: ObserveRules) => {
   if (record === undefined) return reject('the record is not valid JSON');
   if (!isObject(record)) return reject('the record is not an object');
   const id = record.unique_id;
   const refusal = refuseId(id, bytes);
   if (refusal !== undefined) return reject(refusal);
   const uncarried: string[] = [];
-  const entries: [string, unknown][] = [];
-  const kept = new Map<string, Buffer>();
+  const fields: CallDocument = {};
   for (const name of Object.keys(record)) {
-    const bytes = encoded?.get(name);
-    const value = bytes === undefined ? record[name] : undefined;
+    const json = bytesOf(record, name);
+    const value = json === undefined ? record[name] : undefined;
     if (typeof value === 'object' && value !== null && deeperThan(value, maxDepth - 1))
       return reject(`the record nests deeper than ${maxDepth} levels`);
     if (leftOut.includes(name)) continue;
-    if (!carries.has(name) && (bytes === undefined ? isEmpty(value) : isEmptyJson(bytes))) {
+    if (!carries.has(name) && (json === undefined ? isEmpty(value) : isEmptyJson(json))) {
       uncarried.push(name);
       continue;
     }
-    if (bytes !== undefined) kept.set(name, bytes);
-    entries.push([name, value]);
+    copyField(fields, name, record);
   }
-  const fields = Object.fromEntries(entries);
-  for (const [name, bytes] of kept) defineEncoded(fields, name, bytes);
   const observation: Observation = { callId: id as string, source: 'poll', observedAt, fields };
-  return {
-    kind: 'observation',
-    observation: kept.size === 0 ? observation : { ...observation, encoded: kept },
-    uncarried,
-  } as const;
+  return { kind: 'observation', observation, uncarried } as const;
 };
 
 const reject = (reason: string) => ({ kind: 'rejected', reason }) as const;

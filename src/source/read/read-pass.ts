@@ -192,9 +192,9 @@ const takeRecord = (
   query: ListQuery,
   state: PassState,
   { rules, receivedAt, onPage, observations, rejected, outside }: Taken,
-  { value, encoded, bytes }: RawRecord,
+  { value, bytes }: RawRecord,
 ): string => {
-  const observed = observeRecord(value, { ...rules, encoded, bytes });
+  const observed = observeRecord(value, { ...rules, bytes });
   if (observed.kind === 'rejected') {
     const key = `${rejectedMark}${createHash('sha1').update(bytes()).digest('hex')}`;
     if (!state.ids.has(key)) rejected.push(rejectRecord(bytes(), observed.reason, receivedAt, query.window));

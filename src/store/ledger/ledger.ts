@@ -17,6 +17,7 @@ import {
 } from '../../calls/fold.ts';
 import { joinKnown, knownField } from '../../calls/known.ts';
 import { listUnread } from '../../calls/redactions.ts';
+import { bytesOf, withField } from '../../lib/encoded.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
@@ -35,7 +36,7 @@ const deflateDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Bu
   const bodies: Buffer[] = [];
   let bytes = 0;
   for (const row of rows) {
-    const document = renderDocument(row);
+    const document = renderDocument(row.document ?? {});
     bytes += document.length;
     if (bytes > turnBytes) {
       await setImmediate();
@@ -56,13 +57,12 @@ const ledgerColumns = sql`l.call_id AS "callId", l.revision, l.tombstone, l.fiel
   ${toMicros('l.source_deleted_at')} AS "sourceDeletedAt", l.privacy_version AS rules,
   jsonb_strip_nulls(jsonb_build_object(${raw(sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', '))})) AS "seenBy"`;
 
-type StoredLedgerRow = Omit<LedgerRow, 'document' | 'json'> & { readonly body?: Buffer | null };
+type StoredLedgerRow = Omit<LedgerRow, 'document'> & { readonly body?: Buffer | null };
 
 /** A stored row as fold reads it; the document only when `body` was fetched, its large fields as bytes until they are read. */
 const readLedgerRow = ({ body, ...row }: StoredLedgerRow): LedgerRow => {
-  if (body == null) return { ...row, document: row.revision === 0 || row.tombstone ? {} : null, json: {} };
-  const { value, encoded = [] } = readRecord(inflateRawSync(body));
-  return { ...row, document: value as CallDocument, json: Object.fromEntries(encoded) };
+  if (body == null) return { ...row, document: row.revision === 0 || row.tombstone ? {} : null };
+  return { ...row, document: readRecord(inflateRawSync(body)).value as CallDocument };
 };
 
 /** Version of the privacy rules of the observations. */
@@ -141,7 +141,7 @@ const shareKnown = (row: LedgerRow, list: readonly PreparedObservation[], { sani
   return {
     row:
       document && row.revision > 0 && lacks(document, known)
-        ? foldRules({ ...row, document: { ...document, [knownField]: known } }, sanitize, version)
+        ? foldRules({ ...row, document: withField(document, knownField, known) }, sanitize, version)
         : row,
     list: list.map((one) => withKnown(one, known, sanitize)),
   };
@@ -157,7 +157,7 @@ export const withKnown = (
   sanitize: FoldedRules['sanitize'],
 ): PreparedObservation =>
   lacks(one.fields, known)
-    ? prepareObservation(sanitize({ ...one, fields: { ...one.fields, [knownField]: known } }))
+    ? prepareObservation(sanitize({ ...one, fields: withField(one.fields, knownField, known) }))
     : one;
 
 /** A record that came in without rules has no version, and neither has its document. */
@@ -294,8 +294,8 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
 
 /** Utterances that rules replaced unread. Nearly no transcript is parsed for it. */
 const sumUnread = (rows: readonly LedgerRow[]): number =>
-  rows.flatMap(({ document, json, rules }) => {
-    const mayHave = rules !== null && json.transcript_json?.includes('"unread"') !== false;
+  rows.flatMap(({ document, rules }) => {
+    const mayHave = rules !== null && bytesOf(document ?? {}, 'transcript_json')?.includes('"unread"') !== false;
     return mayHave ? listUnread(document?.transcript_json) : [];
   }).length;
 

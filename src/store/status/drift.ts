@@ -3,6 +3,7 @@
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import { knownField } from '../../calls/known.ts';
+import { bytesOf } from '../../lib/encoded.ts';
 import { type Queryable, unnest } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
@@ -103,7 +104,7 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
     see: (observations: readonly Observation[]) =>
       quietly(async () => {
         const sources = new Set(observations.map(({ source }) => source));
-        for (const { source, fields, encoded } of observations) countFields(watched[source], fields, encoded);
+        for (const { source, fields } of observations) countFields(watched[source], fields);
         for (const source of sources) await compare(names[source], watched[source]);
       }),
     /**
@@ -118,11 +119,11 @@ const keyOf = ({ kind, field }: DriftFinding): string => `${kind} ${field}`;
 const sumOf = (types: FieldCounts): number => [...types.values()].reduce((sum, times) => sum + times, 0);
 
 /** Counts the top-level fields of one record; fields kept as bytes stay unparsed. */
-const countFields = (state: Watched, document: CallDocument, encoded?: ReadonlyMap<string, Buffer>): void => {
+const countFields = (state: Watched, document: CallDocument): void => {
   state.records++;
   for (const name of Object.keys(document)) {
     if (name === knownField) continue;
-    const bytes = encoded?.get(name);
+    const bytes = bytesOf(document, name);
     const types = state.fields.get(name) ?? new Map<string, number>();
     state.fields.set(name, types);
     const type = bytes === undefined ? typeOf(document[name]) : typeOfBytes(bytes);

@@ -1,7 +1,7 @@
 /** A thread that encodes the calls that it is sent; see `encoder.ts`. */
 import type { CallDocument } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
-import { defineEncoded } from '../../lib/scan-value.ts';
+import { defineEncoded } from '../../lib/encoded.ts';
 import { answerWith } from '../../lib/thread.ts';
 import { createEncoder, type EncoderTask } from './encoder.ts';
 
@@ -12,14 +12,10 @@ export default ({ layout, guard, options, bytes, calls }: EncoderTask) => {
   const all = Buffer.from(bytes.buffer);
   const loads = calls.map(({ fields, ...row }) => {
     const document: CallDocument = Object.create(null);
-    const json: Record<string, Buffer> = Object.create(null);
     for (const [name, value, to] of fields)
       if (to === undefined) document[name] = value;
-      else {
-        json[name] = all.subarray(value as number, to);
-        defineEncoded(document, name, json[name]);
-      }
-    return { revision: row.revision, flatten: () => flattenCall({ ...row, document, json }, options).rows };
+      else defineEncoded(document, name, all.subarray(value as number, to));
+    return { revision: row.revision, flatten: () => flattenCall({ ...row, document }, options).rows };
   });
   const encoded = createEncoder(layout)(guard, loads);
   const chunks = [encoded.stage, ...encoded.children].flatMap((table) => table.chunks ?? []);

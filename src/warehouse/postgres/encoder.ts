@@ -1,6 +1,7 @@
 /** Rows of calls as the bytes of COPY. A thread makes those of large loads: one core would otherwise limit a load. */
 import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { guardColumns, tableOf } from '../../../schemas/tables.ts';
+import { bytesOf } from '../../lib/encoded.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import { runOnThread } from '../../lib/thread.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
@@ -160,25 +161,25 @@ export interface EncoderTask {
 
 /** Large fields stay the bytes in which they came: nothing is parsed or written for the message. */
 const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]): EncoderTask => {
-  const large = sources.flatMap(({ row }) => Object.values(row.json).filter((json) => typeof json !== 'string'));
-  // A memory of its own, which goes to the thread as a whole.
-  const bytes = Buffer.allocUnsafeSlow(large.reduce((sum, { length }) => sum + length, 0));
+  const large: Buffer[] = [];
   let end = 0;
   const calls: EncoderTask['calls'][number][] = [];
   for (const { row } of sources) {
-    const { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, document, json } = row;
-    const fields: SentField[] = [];
-    for (const name of Object.keys(document ?? {})) {
-      const held = Object.hasOwn(json, name) ? json[name] : undefined;
-      if (typeof held !== 'object') fields.push([name, document?.[name]]);
-      else {
-        const from = end;
-        end += held.copy(bytes, from);
-        fields.push([name, from, end]);
-      }
-    }
+    const { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules } = row;
+    const document = row.document ?? {};
+    const fields = Object.keys(document).map((name): SentField => {
+      const bytes = bytesOf(document, name);
+      if (bytes === undefined) return [name, document[name]];
+      large.push(bytes);
+      end += bytes.length;
+      return [name, end - bytes.length, end];
+    });
     calls.push({ callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields });
   }
+  // A memory of its own, which goes to the thread as a whole.
+  const bytes = Buffer.allocUnsafeSlow(end);
+  let at = 0;
+  for (const one of large) at += one.copy(bytes, at);
   // Not the rest of a layout: as given, it has the URL of the database.
   const { schema, documents } = layout;
   return { layout: { schema, documents }, guard, options: sources[0]?.options ?? {}, bytes, calls };

@@ -103,8 +103,8 @@ test('every batch is loaded whole, reads back as flatten made it, and a thread e
       const observations = documents.map((fields, n) => {
         const callId = ids[n] as string;
         const observation = observationOf(callId, 1, { ...fields, unique_id: callId }, 'webhook');
-        const { value, encoded } = readRecord(Buffer.from(JSON.stringify(observation.fields)));
-        return n % 2 === 0 ? observation : { ...observation, fields: value as CallDocument, encoded };
+        const { value } = readRecord(Buffer.from(JSON.stringify(observation.fields)));
+        return n % 2 === 0 ? observation : { ...observation, fields: value as CallDocument };
       });
       const { folded, written } = await pipeline.observe(observations);
       expect([folded.rejected, written]).toEqual([0, { main: documents.length }]);

@@ -2,6 +2,7 @@
  * Personal values of every kind come in by every way (deliveries, list, import, broken bytes, a replay with the private
  * key) under the profile `pseudonymous`. Then the test searches store and warehouse for them.
  */
+
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import { storedData } from '../../../scripts/stored-data.ts';
 import { holdsValues, type LedgerRow, prepareObservation } from '../../../src/calls/fold.ts';
 import { joinKnown } from '../../../src/calls/known.ts';
 import { privacyChecks } from '../../../src/cli/commands/doctor/check.ts';
+import { defineEncoded } from '../../../src/lib/encoded.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
@@ -73,8 +75,9 @@ const send = async (bodies: readonly string[], { admit } = privacy): Promise<voi
 const observe = async (way: 'poll' | 'import'): Promise<void> => {
   const observations = ids(way).map((callId, index): Observation => {
     const fields: Record<string, unknown> = recordOf(callId, index);
-    const encoded = new Map([['transcript_json', Buffer.from(JSON.stringify(fields.transcript_json))]]);
-    return { callId, source: way, observedAt: 1_700_000_000_000_000, fields, ...(way === 'poll' ? { encoded } : {}) };
+    const json = Buffer.from(JSON.stringify(fields.transcript_json));
+    if (way === 'poll') defineEncoded(fields, 'transcript_json', json);
+    return { callId, source: way, observedAt: 1_700_000_000_000_000, fields };
   });
   const refused = { reason: 'not JSON', source: way, origin: 'list', receivedAt: new Date() };
   const rejected = broken(`${way}-broken`).map((body) => ({ ...refused, body: Buffer.from(body) }));
