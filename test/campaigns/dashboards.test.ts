@@ -83,6 +83,7 @@ TALISMAN_ENABLED = False
   afterAll(() => void server?.kill('SIGTERM'));
 
   test('every chart of the imported dashboard has rows, and shows no error', async () => {
+    recordCase('Superset', '5.0.0');
     const send = async (path: string, init: RequestInit = {}) => {
       const answer = await fetch(`${address}/api/v1/${path}`, init);
       expect(answer.status, path).toBe(200);
@@ -125,6 +126,7 @@ TALISMAN_ENABLED = False
 });
 
 test('airflow: a task waits for proof, and the next one runs on proven days alone', async () => {
+  recordCase('Airflow', '3.3.2');
   const bin = await installPython('airflow-3.3.2', ['apache-airflow==3.3.2']);
   const home = join(folder, 'airflow');
   await mkdir(join(home, 'bin'), { recursive: true });
