@@ -82,6 +82,6 @@ export const serveStatusPage = (pool: pg.Pool): Promise<Awaited<ReturnType<typeo
     page: createPage({
       access: createAccess({ isOpen: true, readToken: undefined, users: [], hosts: [] }),
       readState: () => readState(pool),
-      readVerdicts: async () => [],
+      readDay: async () => ({ verdicts: [], reasons: [] }),
     }),
   });

@@ -2,11 +2,14 @@
 import type { Registry } from 'prom-client';
 import type { Config } from '../../schemas/config.ts';
 import type { Readings } from '../health/conditions.ts';
+import { explainDay } from '../health/coverage/why.ts';
 import { createWorkMetrics, shareReading, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
 import { openChannels } from '../health/notifications/channels.ts';
 import { watchHealth } from '../health/notifications/watch.ts';
 import { measureLatency, readHealth, readProofs, type WarehouseUsage } from '../health/read-health.ts';
+import { dayMicros, nowMicros } from '../lib/timestamps.ts';
 import type { WarehouseTarget, WorkObserver } from '../pipeline/deps.ts';
+import type { Queryable } from '../postgres/database.ts';
 import { requestLimitRules, type Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { limitSpanMs } from './open-source.ts';
@@ -54,11 +57,21 @@ const createRate = () => {
 };
 
 /** One reading for a command that shows the state once: it rejects where the store does not answer. */
-export const readNow = async (config: Config, store: Store): Promise<Readings> => {
+export const readNow = async (config: Config, store: Queryable): Promise<Readings> => {
   const warehouses = Object.keys(config.warehouses);
   const proofs = await readProofs(store, { warehouses, days: verdictDays });
   return { ...(await readHealth(store, { warehouses })), proofs, syncEvery: config.sync.interval / 1000 };
 };
+
+/** Why a day is not proven; none when it is. @param at any instant of the UTC day, in microseconds */
+export const explain = async (config: Config, store: Queryable, at: number) =>
+  await explainDay(store, {
+    day: Math.floor(at / dayMicros) * dayMicros,
+    now: nowMicros(),
+    readings: await readNow(config, store),
+    warehouses: Object.keys(config.warehouses),
+    comparedAfter: config.sync.reconcile.enabled ? config.sync.reconcile.age * 1000 : null,
+  });
 
 /** Usage of every warehouse with a quota. */
 export const readUsages = async (targets: readonly Pick<WarehouseTarget, 'warehouse'>[]) => {

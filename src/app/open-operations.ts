@@ -32,7 +32,7 @@ import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
 import { openSigningKeys } from '../webhook/server/signature.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { ingestDeps, openWarehouses } from './activity-deps.ts';
-import { openHealth, watchParts } from './open-health.ts';
+import { explain, openHealth, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { createLogger, listPrivacyKeys, openReceiverPrivacy, openStoreService, type Services } from './services.ts';
 import { beginBackfill, listBackfills, openTemporal, rootMessage, shareOf, untilNow } from './temporal.ts';
@@ -99,6 +99,7 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
     usages: parts.readings.usages,
     latency: parts.readings.latency,
     readBackfills: () => readBackfills(parts.temporal),
+    explain: (at) => explain(services.config, parts.store, at),
     readSpool: receiver && (() => describeSpool(receiver.status().spool)),
   });
   const access = createAccess({ isOpen: isLocal && readToken === undefined, readToken, users, hosts });

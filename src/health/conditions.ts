@@ -55,15 +55,28 @@ export const because = (error: string | null | undefined): string =>
 const failureShownAfter = 45;
 const warehouseOf = ({ warehouses }: Readings, name: string) => warehouses.find((one) => one.name === name);
 
-/** The reason why days whose proof was withdrawn are not compared again. */
-const describeWait = (readings: Readings, name: string): string => {
-  const { workerAge, sync } = readings;
-  const { pending = 0, lastError = null } = warehouseOf(readings, name) ?? {};
-  if (workerAge === null || workerAge > 30) return 'a worker';
-  if (sync?.lastError != null) return `the service${because(sync.lastError)}`;
-  if (lastError !== null) return `the warehouse${because(lastError)}`;
-  if (pending > mostWaiting) return `${countOf(pending, 'call')} to be loaded`;
-  return 'a free slot for reading, or sync.reconcile is off';
+interface Wait {
+  readonly reason?: string;
+  readonly command?: string;
+  /** Microseconds. */
+  readonly since?: number | null;
+}
+
+/** Reason of a wait, and the command that helps; empty where nothing is wrong. @param name of a warehouse that it is for */
+export const describeWait = (readings: Readings, name: string | undefined): Wait => {
+  const { at, workerAge, sync } = readings;
+  const { pending = 0, lastError = null } = readings.warehouses.find((one) => one.name === name) ?? {};
+  if (workerAge === null || workerAge > 30)
+    return { reason: 'a worker', command: 'worker', since: workerAge && (at - workerAge * 1000) * 1000 };
+  if (sync?.lastError != null)
+    return {
+      reason: `the service${because(sync.lastError)}`,
+      command: 'doctor',
+      since: sync.failedAt && sync.failedAt.getTime() * 1000,
+    };
+  if (lastError !== null) return { reason: `the warehouse${because(lastError)}`, command: 'doctor' };
+  if (pending > mostWaiting) return { reason: `${countOf(pending, 'call')} to be loaded`, command: 'status' };
+  return {};
 };
 
 /** From the conditions that stop most to those that stop least. */
@@ -218,7 +231,10 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     age: ({ proofs }, name) => proofs?.find(({ warehouse }) => warehouse === name)?.oldestAge ?? null,
     say: (readings, [name, value]) => {
       const waiting = readings.proofs?.find(({ warehouse }) => warehouse === name)?.waiting ?? 0;
-      const waits = waiting === 0 ? '' : ` Of these, ${waiting} wait for ${describeWait(readings, name)}.`;
+      const waits =
+        waiting === 0
+          ? ''
+          : ` Of these, ${waiting} wait for ${describeWait(readings, name).reason ?? 'a free slot for reading, or sync.reconcile is off'}.`;
       return `Not proven in warehouse ${name}: ${countOf(value, 'window')}.${waits}`;
     },
     command: 'callsync coverage',

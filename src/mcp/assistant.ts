@@ -6,6 +6,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
 import { columnsOf, openColumns, tables, wordsView } from '../../schemas/tables.ts';
+import type { Reason } from '../health/coverage/why.ts';
 import { CallsyncError, describeError, terminal } from '../lib/errors.ts';
 import { iso } from '../lib/timestamps.ts';
 import { cookbook } from '../marts/cookbook.ts';
@@ -29,6 +30,8 @@ interface AssistantOptions {
   readonly limits: AnswerLimits;
   /** Absent under the restricted role. */
   readonly search: TranscriptSearch | undefined;
+  /** Why a UTC day is not proven. @param day any instant of it, in microseconds */
+  readonly explainDay: (day: number) => Promise<readonly Reason[]>;
   /** Explains a failed statement to the author of `sql`. */
   readonly explain: (sql: string) => (error: Error) => never;
   /** Keeps a record of a call: tool, number of rows or error code, no values. */
@@ -175,6 +178,22 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
       );
       const json = `"levels":${JSON.stringify(levels)},${days.head},"days":[${days.rows.join(',')}]`;
       return { json, rows: days.rows.length };
+    },
+  );
+
+  addTool(
+    'explain_day',
+    'Says why one day (UTC) is not proven complete in some warehouse: which window and calls, since when, and the command of the operator that settles it. No reasons = it is proven.',
+    z.strictObject({ day: day.describe('day in UTC') }),
+    { proven: z.boolean(), reasons: rowsSchema },
+    async ({ day: date }) => {
+      const reasons = await options.explainDay(Date.parse(date) * 1_000);
+      const rows = reasons.map(({ from, to, since, ...one }) => ({
+        ...{ from: iso(from), to: iso(to), since: since === null ? null : iso(since) },
+        ...one,
+      }));
+      const json = JSON.stringify({ proven: rows.length === 0, reasons: rows }).slice(1, -1);
+      return { json, rows: rows.length };
     },
   );
 

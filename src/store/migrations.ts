@@ -63,4 +63,10 @@ DO $$ DECLARE receiver name; BEGIN
   END LOOP;
 END $$;`,
   },
+  {
+    name: '8-expand-verdict-reasons',
+    sql: `-- Why the window is not proven, each as "kind: sentence", and the first calls that differ. Unsigned: they explain, and prove nothing.
+ALTER TABLE verdicts ADD COLUMN reasons text[], ADD COLUMN unhealed_calls text[];
+CREATE INDEX verdicts_unhealed ON verdicts (warehouse) WHERE unhealed_calls IS NOT NULL;`,
+  },
 ];

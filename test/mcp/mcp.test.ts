@@ -91,11 +91,14 @@ describe('over standard input and output', async () => {
     );
     expect(days).toMatchObject(expected);
     expect(Object.keys(levels)).toEqual(['guards', 'rows']);
+    const { proven, reasons } = await call(restricted, 'explain_day', { day: '2026-02-03' });
+    const command = 'callsync backfill --from 2026-02-03 --to 2026-02-04';
+    expect([proven, reasons]).toMatchObject([false, [{ command, from: '2026-02-03T00:00:00.000Z', since: null }]]);
   });
 
   test('a server offers what it allows: tools, tables, columns and queries of the cookbook', async () => {
     const toolsOf = async (one: Client) => (await one.listTools()).tools.map(({ name }) => name);
-    expect(await toolsOf(restricted)).toEqual(['describe_tables', 'query', 'completeness']);
+    expect(await toolsOf(restricted)).toEqual(['describe_tables', 'query', 'completeness', 'explain_day']);
     await expect(call(restricted, 'get_call', { call_id: 'x' })).rejects.toThrow(/not found/);
     expect(restricted.getInstructions()).toMatch(/--transcripts/);
     expect(open.getInstructions()).not.toMatch(/--transcripts/);
@@ -347,7 +350,7 @@ const send = (url: string, headers: Record<string, string>, body = '{}') =>
 test('over HTTP, all tools answer on loopback; other names, origins and paths are refused', async () => {
   const url = await serveHttp('--transcripts');
   const one = await overHttp(url);
-  const expected = ['describe_tables', 'query', 'completeness', 'search_transcripts', 'get_call'];
+  const expected = ['describe_tables', 'query', 'completeness', 'explain_day', 'search_transcripts', 'get_call'];
   expect((await one.listTools()).tools.map(({ name }) => name)).toEqual(expected);
   expect((await call(one, 'query', { sql: 'SELECT count(*) AS n FROM calls' })).rows).toEqual([{ n: 120 }]);
   const { calls } = await call(one, 'search_transcripts', { text: 'zanzibar' });

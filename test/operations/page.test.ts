@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Reason } from '../../src/health/coverage/why.ts';
 import { createAccess } from '../../src/health/page/access.ts';
 import { drawSections } from '../../src/health/page/draw.ts';
 import { createPage } from '../../src/health/page/page.ts';
@@ -75,6 +76,7 @@ const serve = async (
   rules: Partial<Parameters<typeof createAccess>[0]> = {},
   state: PageState = calm,
   verdicts: readonly StoredVerdict[] = [],
+  reasons: readonly Reason[] = [],
 ) => {
   let reads = 0;
   const access = createAccess({ isOpen: true, readToken: undefined, users: [], hosts: [], ...rules });
@@ -94,7 +96,7 @@ const serve = async (
       reads += 1;
       return { ...state, at: reads };
     },
-    readVerdicts: async () => verdicts,
+    readDay: async () => ({ verdicts, reasons }),
     everyMs,
   });
   const common = { listen: '127.0.0.1', port: 0, registry: new Registry(), ready: () => true, token: undefined };
@@ -245,14 +247,16 @@ test('has no form and no action where nobody may act', async () => {
   expect((await fetch(`${address}/actions/pause`, { method: 'POST' })).status).toBe(404);
 });
 
-test('the verdicts of a day say how many listed calls may not be kept', async () => {
+test('a day has the reasons why it is not proven, and says how many listed calls may not be kept', async () => {
   const verdict = {
     ...{ window_from: 0, window_to: 3_600_000_000, outcome: 'proven', level: 'records', warehouse_level: 'rows' },
     ...{ calls_listed: 4_320, calls_found: 4_311, excluded: 9, missing: 0, different: 0, healed: 0, compared_at: 0 },
     warehouse: 'main',
   } as StoredVerdict;
-  const { address } = await serve({}, calm, [verdict]);
+  const day = { from: 0, to: 3_600_000_000, warehouse: 'main', since: 0, calls: ['<b>', 'c2'] };
+  const { address } = await serve({}, calm, [verdict], [{ ...day, text: evil, command: 'callsync doctor' }]);
   const text = await (await fetch(`${address}/verdicts?warehouse=main&day=1970-01-01`)).text();
+  expect(text).toMatch(/Why this day is not proven.*&lt;img.*Calls: &lt;b&gt;, c2\. .*<code>callsync doctor/);
   expect(text).toContain('<th scope="col">Found</th><th scope="col">Excluded</th><th scope="col">Missing</th>');
   expect(text.replaceAll(/ data-head="[^"]*"/g, '')).toContain('<td>4,311</td><td>9</td><td>0</td>');
 });

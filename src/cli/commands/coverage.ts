@@ -1,9 +1,11 @@
 import type { Config } from '../../../schemas/config.ts';
 import { processedFieldOf } from '../../app/activity-deps.ts';
+import { explain } from '../../app/open-health.ts';
 import { withStore } from '../../app/services.ts';
 import { drawCoverage, readCoverage } from '../../health/coverage/coverage.ts';
+import { drawReasons } from '../../health/coverage/why.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { dayMicros, iso, nowMicros } from '../../lib/timestamps.ts';
+import { dateOf, dayMicros, iso, nowMicros } from '../../lib/timestamps.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { forecastVerdicts, type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
@@ -44,11 +46,23 @@ export default leaf({
   options: {
     from: parsed('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, instant),
     to: toOption,
+    day: parsed('--day <date>', 'say why this day (UTC) is not proven, and what settles it', instant),
   },
-  examples: ['callsync coverage', 'callsync coverage --from 2025-01-01'],
+  examples: ['callsync coverage', 'callsync coverage --from 2025-01-01', 'callsync coverage --day 2025-01-31'],
+  remarks: 'With --day, exit code 5: the day is not proven.',
   within: withStore,
   run: async (options, store, { config }) => {
     const now = nowMicros();
+    if (options.day !== undefined) {
+      const reasons = await explain(config, store, options.day);
+      const date = dateOf(options.day / 1000);
+      const isProven = reasons.length === 0;
+      return [
+        tellTimes({ day: date, proven: isProven, reasons }),
+        drawReasons(date, reasons),
+        !isProven && 'incomplete',
+      ];
+    }
     const range = { from: options.from ?? now - defaultDays * dayMicros, to: options.to ?? now };
     const coverage = await readCoverage(store, { range, warehouses: Object.keys(config.warehouses), now });
     const unjudged = await describeUnjudged(config, store, now);

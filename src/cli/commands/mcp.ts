@@ -1,5 +1,6 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { chooseWarehouse } from '../../app/activity-deps.ts';
+import { explain } from '../../app/open-health.ts';
 import { openUsers } from '../../app/open-operations.ts';
 import { openStoreServer, readActor, type Services, withServices } from '../../app/services.ts';
 import { createAccess } from '../../health/page/access.ts';
@@ -11,6 +12,7 @@ import { openSecret } from '../../lib/secret.ts';
 import { openMartColumns } from '../../marts/render-views.ts';
 import { createAssistant } from '../../mcp/assistant.ts';
 import { serveHttp } from '../../mcp/serve-http.ts';
+import { openDatabase } from '../../postgres/database.ts';
 import { isLoopback } from '../../source/http/http.ts';
 import { openRecorder } from '../../store/status/events.ts';
 import { kindOf } from '../../warehouse/kinds.ts';
@@ -105,6 +107,9 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
       url: openSecret({ key: 'the URL of --events-url-file', file: options.eventsUrlFile })?.read,
     });
     services.defer(() => recorder.close());
+    const { schema } = config.store;
+    const store = openDatabase({ url: storeUrl, schema, application: 'callsync mcp', purpose: 'store', max: 1 });
+    services.defer(store.close);
     const assistantOf = (user = readActor(), session?: string) =>
       createAssistant(
         {
@@ -117,6 +122,7 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
           reader,
           limits: { rows: options.maxRows, bytes: options.maxBytes, billedBytes: options.maxBilledGb * gigabyte },
           search: options.transcripts === true ? warehouse.search : undefined,
+          explainDay: (at) => explain(config, store, at),
           explain: explainAt,
           record: (what, actor) => recorder.record({ kind: 'assistant', what, actor }),
         },

@@ -5,11 +5,11 @@ import { openSource } from '../../app/open-source.ts';
 import { type Services, withStore } from '../../app/services.ts';
 import { findTemporal, listBackfills, type TemporalService } from '../../app/temporal.ts';
 import { type Alarm, judge } from '../../health/conditions.ts';
-import { describeUsage, type UsedLimit } from '../../health/page/state.ts';
+import { describeUsage, readProven, type UsedLimit } from '../../health/page/state.ts';
 import { type Health, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { dayMicros } from '../../lib/timestamps.ts';
+import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
@@ -58,6 +58,7 @@ const render = (summary: Status, unsigned: boolean): string => {
     sync && describeSync(sync),
     Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
     `windows     ${summary.windowsRead} read`,
+    `proof       ${describeProof(summary.provenThrough)}`,
     `quarantine  ${quarantineOpen} open${quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
     `rereads     ${summary.rereadsWaiting} waiting${rereadsUnanswered === 0 ? '' : `, ${rereadsUnanswered} without an answer`}`,
     drift.length > 0 && `drift       ${countOf(drift.length, 'difference')} of records: callsync schema drift`,
@@ -71,6 +72,13 @@ const render = (summary: Status, unsigned: boolean): string => {
     ),
     unsigned && 'WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)',
   );
+};
+
+/** The first day behind the proof is the one to ask about. */
+const describeProof = (day: string | null): string => {
+  const next = day === null ? 'DATE' : dateOf(Date.parse(day) + dayMicros / 1000);
+  const through = day === null ? 'no day is proven yet' : `proven through ${day}`;
+  return `${through}; why not further: callsync coverage --day ${next}`;
 };
 
 const describeAlarm = ({ summary, since, command }: Alarm): string =>
@@ -110,6 +118,7 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
   return {
     ...figuresOf(health),
     windowsRead: await countWindows(store),
+    provenThrough: await readProven(store, Object.keys(services.config.warehouses)),
     problems: await openProblems(store),
     refused: await listRefused(store),
     wrong: judge(await readNow(services.config, store)),

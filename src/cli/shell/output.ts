@@ -61,7 +61,7 @@ const showValue = (value: unknown): string => {
 };
 
 /** Members that are microseconds since the epoch wherever they are numbers. */
-const times: ReadonlySet<string> = new Set(['at', 'from', 'to']);
+const times: ReadonlySet<string> = new Set(['at', 'from', 'to', 'since']);
 
 /** Output of --json, with its times as text. @param value that JSON can hold. */
 export const tellTimes = (value: object): unknown =>

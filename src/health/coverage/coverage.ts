@@ -44,7 +44,7 @@ const noDeliveries: DeliveryStatistics = { calls: 0, both: 0, pollOnly: 0, webho
 type Painted = Record<CoverageState, readonly Interval[]>;
 
 /** Lays the verdicts of one warehouse over each other. */
-const paint = (input: CoverageInput, warehouse: string): Painted => {
+export const paint = (input: Omit<CoverageInput, 'deliveries' | 'webhooks'>, warehouse: string): Painted => {
   const painted: Painted = { suspicious_empty: [], unread: [], unproven: [], read: [], healed: [], proven: [] };
   for (const verdict of input.verdicts.filter((one) => one.warehouse === warehouse)) {
     const range = { from: verdict.window_from, to: verdict.window_to };

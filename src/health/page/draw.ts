@@ -6,9 +6,10 @@ import { formatCount, formatInstant, formatShare, formatSpan, nounOf } from '../
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge } from '../conditions.ts';
 import { coverageStates, stateSigns } from '../coverage/coverage.ts';
+import type { Reason } from '../coverage/why.ts';
 import type { Waiting } from '../read-health.ts';
 import type { ActionName } from './access.ts';
-import { type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
+import { type JudgedDay, type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
 
 /** HTML as a value. Every inserted value is escaped unless it is HTML itself. */
 class Html {
@@ -309,7 +310,11 @@ export const drawPage = (state: PageState, sections: readonly Section[]): string
 
 const minute = (micros: number): string => formatInstant(micros / 1000).slice(5, 16);
 
-export const drawVerdicts = (input: { warehouse: string; day: string }, verdicts: readonly StoredVerdict[]): string => {
+const drawReason = ({ from, to, text, since, calls, command: then }: Reason): Html =>
+  html`<li>${minute(from)} – ${minute(to)}: ${text}${since !== null && ` Since ${formatInstant(since / 1000)} UTC.`}${calls.length > 0 && ` Calls: ${calls.join(', ')}.`}${then !== null && html` <span class="then">Run <code>${then}</code></span>`}</li>`;
+
+/** Why a day is not proven, and its verdicts. */
+export const drawDayPage = (input: { warehouse: string; day: string }, { verdicts, reasons }: JudgedDay): string => {
   const columns: Columns<StoredVerdict> = {
     'Window (UTC)': (one) => `${minute(one.window_from)} – ${minute(one.window_to)}`,
     Outcome: (one) => one.outcome.replace('_', ' '),
@@ -325,7 +330,7 @@ export const drawVerdicts = (input: { warehouse: string; day: string }, verdicts
   const none = html`<p>No verdict was given for this day yet. <code>callsync reconcile --from ${input.day}</code> gives one.</p>`;
   return frame(
     `Verdicts of ${input.day}`,
-    html`<header><h1>Verdicts of ${input.day}, ${input.warehouse}</h1><p><a href="/">Back to the status</a></p></header><main>${verdicts.length === 0 ? none : table('Verdicts', columns, verdicts)}</main>`,
+    html`<header><h1>Verdicts of ${input.day}, ${input.warehouse}</h1><p><a href="/">Back to the status</a></p></header><main>${reasons.length > 0 && html`<h2>Why this day is not proven</h2><ul>${reasons.map(drawReason)}</ul>`}${verdicts.length === 0 ? none : table('Verdicts', columns, verdicts)}</main>`,
     false,
   );
 };

@@ -4,7 +4,7 @@ import { formatInstant } from '../../lib/count-of.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import { type Access, type Actions, createActionRunner, isActionPath } from './access.ts';
 import { script, style } from './assets.ts';
-import { drawPage, drawSections, drawVerdicts, type Section } from './draw.ts';
+import { drawDayPage, drawPage, drawSections, type Section } from './draw.ts';
 import type { PageReader } from './state.ts';
 
 interface PageOptions extends PageReader {
@@ -44,7 +44,7 @@ const types = {
 const unknownHost = 'callsync does not know this host name. Add it to operations.hosts, or use the address.\n';
 
 /** Serves the status page. @param everyMs shortest time between two readings of the store, however many look. */
-export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, actions }: PageOptions) => {
+export const createPage = ({ access, readState, readDay, everyMs = 2_000, actions }: PageOptions) => {
   const formToken = actions === undefined ? null : access.formToken;
   // However many clients ask, the state is read at most once in `everyMs`, and only while somebody asks.
   const snapshots = shareReading(
@@ -71,7 +71,7 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, a
     if (questions >= maxQuestions) return answer(response, 503, 'text', 'Too many requests at once; try again.\n');
     questions += 1;
     try {
-      answer(response, 200, 'html', drawVerdicts({ warehouse, day }, await readVerdicts(warehouse, day)));
+      answer(response, 200, 'html', drawDayPage({ warehouse, day }, await readDay(warehouse, day)));
     } finally {
       questions -= 1;
     }

@@ -8,6 +8,7 @@ import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge, type Readings } from '../conditions.ts';
 import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
+import type { Reason } from '../coverage/why.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import type { StepLatency, Waiting, WarehouseUsage } from '../read-health.ts';
 
@@ -18,6 +19,11 @@ export interface PageDay {
   readonly date: string;
   readonly state: CoverageState;
   readonly calls: number;
+}
+
+export interface JudgedDay {
+  readonly verdicts: readonly StoredVerdict[];
+  readonly reasons: readonly Reason[];
 }
 
 export interface PageBackfill {
@@ -97,6 +103,8 @@ export const createPageReader = (input: {
   readonly usages: SharedReading<readonly WarehouseUsage[]>;
   readonly latency: SharedReading<readonly StepLatency[]>;
   readonly readBackfills: () => Promise<readonly PageBackfill[]>;
+  /** Why a day is not proven. @param day its start, in microseconds */
+  readonly explain: (day: number) => Promise<readonly Reason[]>;
   /** Spool of the receiver in this process. */
   readonly readSpool: (() => Waiting) | undefined;
 }) => {
@@ -141,7 +149,6 @@ export const createPageReader = (input: {
       away: { store: since.store(health === undefined, at), temporal: since.temporal(running === undefined, at) },
       /** By warehouse, oldest first. */
       days: Object.fromEntries(warehouses.map((name) => [name, daysOf(name)])),
-      /** Last day (`YYYY-MM-DD`) of the gapless proof in every warehouse; null before the first. */
       provenThrough: through ?? null,
       /** Deliveries that the receiver of this process keeps on disk, shown also while the store is away; null without a receiver. */
       spool: input.readSpool?.() ?? null,
@@ -166,11 +173,15 @@ export const createPageReader = (input: {
 
   return {
     readState,
-    /** @param day `YYYY-MM-DD`. */
-    readVerdicts: async (warehouse: string, date: string): Promise<readonly StoredVerdict[]> => {
+    /** The verdicts of a day, and why it is not proven. @param day `YYYY-MM-DD`. */
+    readDay: async (warehouse: string, date: string): Promise<JudgedDay> => {
       const from = Date.parse(date) * 1000;
       const verdicts = await latestVerdicts(store, { from, to: from + day });
-      return verdicts.filter((one) => one.warehouse === warehouse);
+      const reasons = await input.explain(from);
+      return {
+        verdicts: verdicts.filter((one) => one.warehouse === warehouse),
+        reasons: reasons.filter((one) => one.warehouse === null || one.warehouse === warehouse),
+      };
     },
   };
 };
@@ -184,7 +195,8 @@ const lasting = () => {
   };
 };
 
-const readProven = async (store: Store, warehouses: readonly string[]): Promise<string | null> => {
+/** Last day (`YYYY-MM-DD`) of the gapless proof in every warehouse; null before the first. */
+export const readProven = async (store: Store, warehouses: readonly string[]): Promise<string | null> => {
   const ends = await Promise.all(warehouses.map(async (name) => (await readProvenThrough(store, name)).through));
   const end = Math.min(...ends.map((one) => one ?? 0));
   return end < day || !Number.isFinite(end) ? null : dateOf((Math.floor(end / day) - 1) * (day / 1000));

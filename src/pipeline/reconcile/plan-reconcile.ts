@@ -2,11 +2,12 @@
 
 import type { Range, ReconcilePlan, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
 import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
-import { CallsyncError } from '../../lib/errors.ts';
+import { CallsyncError, describeError } from '../../lib/errors.ts';
 import { dayMicros as day } from '../../lib/timestamps.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
-import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
+import { noteComparison, type VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { namesOf, unlessAway } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
 import { chooseAxis, requireAxis } from '../read/choose-axis.ts';
@@ -125,9 +126,11 @@ export const reconcileWindows = async (
         { signal: options.signal, alive: () => options.onProgress({ done, totals }) },
       );
       totals = addTotals(totals, totalsOf(result));
+      await noteComparisons(deps, ({ name }) => result.unreachable[name]);
       failures = 0;
     } catch (error) {
       failures += 1;
+      await noteComparisons(deps, () => error).catch(() => undefined);
       // A terminal failure would end the comparison of withdrawn days, and the sweep would begin it again each minute.
       const mayRest = plan.loads === true && error instanceof CallsyncError && error.kind === 'terminal';
       const isRow = failures >= Math.min(mostFailuresInRow, plan.windows.length);
@@ -150,6 +153,14 @@ export const reconcileWindows = async (
   }
   if (plan.loads === true) await loadWaiting(deps);
   return { done, totals };
+};
+
+/** Keeps the error of the latest comparison with each warehouse, for `callsync coverage --day`. */
+const noteComparisons = async ({ store, targets }: ReconcileDeps, errorOf: (warehouse: Warehouse) => unknown) => {
+  for (const { warehouse } of targets) {
+    const error = errorOf(warehouse);
+    await noteComparison(store, warehouse.name, error === undefined ? undefined : describeError(error));
+  }
 };
 
 /** Tombstones go before a comparison that would take their rows for wrong, and verdicts come after it. */

@@ -3,6 +3,7 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { serviceNow, steadyNow } from '../../source/http/http.ts';
 import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
@@ -68,7 +69,7 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
   };
 
   const verdicts: StoredVerdict[] = [];
-  const unreachable: Record<string, string> = {};
+  const unreachable: Record<string, CallsyncError> = {};
   let removed = 0;
   for (const target of deps.targets) {
     try {
@@ -77,7 +78,7 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
       removed += judged.removed;
     } catch (error) {
       if (!(error instanceof CallsyncError)) throw error;
-      unreachable[target.warehouse.name] = error.code;
+      unreachable[target.warehouse.name] = error;
       deps.log('warehouse could not be reconciled', { warehouse: target.warehouse.name, code: error.code });
     }
   }
@@ -88,7 +89,7 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
     requests: reading.requests,
     /** Unexpected calls that were removed, over all warehouses. */
     removed,
-    /** Warehouses that could not be compared, with the code of the error. */
+    /** Warehouses that could not be compared. */
     unreachable,
   };
 };
@@ -125,7 +126,7 @@ const reconcileWarehouse = async (
   const touched = new Set([...reading.fresh, ...reading.changed, ...gone.marked, ...gone.found]);
   const unhealed = await healWarehouse(deps, target, { comparison, touched, level, alive });
   const removed = await removeUnexpected(deps, target, found.unexpected, options);
-  const judgement = judgeWindow({
+  const judged = {
     ...reading,
     ...comparison,
     unexpected: found.unexpected.map(({ callId }) => callId),
@@ -136,12 +137,12 @@ const reconcileWarehouse = async (
     listingComplete: result.shown !== 'none' && result.problems.length === 0,
     suspicious: window.suspicious,
     excluded: window.excluded,
-  });
+  };
   const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
   const verdict = await addVerdict(
     deps.store,
     {
-      ...judgement,
+      ...judgeWindow(judged),
       warehouse: target.warehouse.name,
       axis: input.axis,
       window_from: range.from,
@@ -158,11 +159,40 @@ const reconcileWarehouse = async (
       compared_by: deps.version,
     },
     before,
+    { reasons: describeReasons(judged, window), unhealed: [...unhealed].slice(0, mostNamed) },
   );
   return { verdict, removed: removed.size };
 };
 
+/** Most calls and windows that the reasons of a verdict name. */
+const mostNamed = 10;
+
+/** Each fact that keeps a window from being proven, as `kind: sentence`; the kinds are those of `whyKinds`. */
+const describeReasons = (found: JudgedFacts, { reading, goneCount }: ReconciledWindow): string[] => {
+  const { problems, parts } = reading.comparison.result;
+  const unshown = parts.flatMap(({ reason }) => reason ?? []);
+  const listing =
+    problems.length > 0
+      ? problems.slice(0, mostNamed).map(({ problem, detail }) => `${problem}: ${detail}`)
+      : [`not_shown: The listing ${unshown[0] ?? 'could not be shown to be complete'}.`];
+  const left = found.unexpected.length - found.removed.size;
+  const counted = (count: number, kind: string, say: (calls: string) => string): string[] =>
+    count === 0 ? [] : [`${kind}: ${say(countOf(count, 'call'))}`];
+  return [
+    ...(found.suspicious
+      ? [`suspicious: The service lists ${countOf(reading.listed, 'call')} and leaves out ${goneCount} that it had.`]
+      : []),
+    ...(found.listingComplete ? [] : listing),
+    ...counted(found.omitted, 'omitted', (calls) => `The service has ${calls} that its list leaves out.`),
+    ...counted(found.unfetched.length, 'unfetched', (calls) => `The service listed ${calls} without whole records.`),
+    ...counted(found.unhealed.size, 'unhealed', (calls) => `After loading, ${calls} still differ from the ledger.`),
+    ...counted(left, 'unexpected', (calls) => `The warehouse has ${calls} that the ledger does not know.`),
+  ];
+};
+
 // The verdict on one window of one warehouse, from everything that reconciling found: pure.
+
+type JudgedFacts = Parameters<typeof judgeWindow>[0];
 
 /**
  * `proven`: no difference. `healed`: all differences were repaired. `unproven`: a part is incomplete or still

@@ -1,6 +1,7 @@
 /** The queue of pending calls of each warehouse, read from both ends, and the loads planned from it. */
 import { randomUUID } from 'node:crypto';
 import type { LedgerRow } from '../../calls/fold.ts';
+import type { Interval } from '../../lib/intervals.ts';
 import type { Database, Queryable, Sql, Transaction } from '../../postgres/database.ts';
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { readRows } from '../ledger/ledger.ts';
@@ -303,6 +304,13 @@ export const listRefused = (db: Queryable) =>
   db.query<{ readonly warehouse: string; readonly callId: string; readonly why: string }>`
       SELECT w.name AS warehouse, c.call_id AS "callId", c.refused AS why FROM warehouses w CROSS JOIN LATERAL (
         SELECT call_id, refused FROM warehouse_calls WHERE warehouse = w.name AND refused IS NOT NULL LIMIT 20) AS c ORDER BY 1, 2`;
+
+/** The first pending calls of a warehouse in a range of call times, and why it refuses them. */
+export const pendingWithin = (db: Queryable, warehouse: string, { from, to }: Interval) =>
+  db.query<{ readonly callId: string; readonly refused: string | null }>`
+      SELECT call_id AS "callId", refused FROM ledger JOIN warehouse_calls USING (call_id)
+       WHERE warehouse = ${warehouse} AND pending AND call_timestamp >= ${toTimestamp(from)} AND call_timestamp < ${toTimestamp(to)}
+       ORDER BY call_timestamp LIMIT 10`;
 
 /** The process that commits a load is still at it. */
 export const keepLoad = (db: Queryable, loadId: string): Promise<unknown> =>

@@ -9,8 +9,8 @@ import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
 import { dayMicros } from '../../lib/timestamps.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
-import { list, raw, repeatTransaction, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
-import { readMeta, writeMeta } from '../meta.ts';
+import { list, raw, repeatTransaction, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
+import { noteFailure, readMeta, writeMeta } from '../meta.ts';
 import type { ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, type ChainEntry, checkChain, lockChain, readChainHeads, recordChainHead } from './chain.ts';
 import { firstReadInstant } from './windows.ts';
@@ -23,6 +23,14 @@ interface Verdict extends Outcome, Readonly<Record<VerdictNumber, number>> {
   readonly confirmed: Shown;
   readonly revisions_digest: string;
   readonly compared_by: string;
+}
+
+/** Why a window is not proven; stored beside the signed verdict, and never sent to a warehouse. */
+export interface VerdictReasons {
+  /** Each as `kind: sentence`, without personal data. */
+  readonly reasons: readonly string[];
+  /** The first calls that still differ. */
+  readonly unhealed: readonly string[];
 }
 
 export interface StoredVerdict extends Verdict {
@@ -92,13 +100,18 @@ const withdrawal = {
  * Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store.
  * @param before read before the comparison: if proof of its days was withdrawn since, the verdict proves nothing.
  */
-export const addVerdict = async (store: Store, verdict: Verdict, before?: Withdrawals): Promise<StoredVerdict> => {
+export const addVerdict = async (
+  store: Store,
+  verdict: Verdict,
+  before?: Withdrawals,
+  why?: VerdictReasons,
+): Promise<StoredVerdict> => {
   const { keys, headsFile } = store.erasures.proof;
   const window = { from: verdict.window_from, to: verdict.window_to };
   const stored = await store.transaction(async (tx) => {
     await lockChain(tx, verdict.warehouse);
     const isOld = before !== undefined && isVoid(window, before, await readWithdrawals(tx, verdict.warehouse));
-    return await insertVerdict(tx, keys, isOld && isGood(verdict) ? { ...verdict, ...withdrawal } : verdict);
+    return await insertVerdict(tx, keys, isOld && isGood(verdict) ? { ...verdict, ...withdrawal } : verdict, why);
   });
   await recordChainHead(store, headsFile, stored);
   return stored;
@@ -179,11 +192,15 @@ const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: 
     const compared_at = Date.now() * 1000;
     added.push(await insertVerdict(tx, store.erasures.proof.keys, { ...verdict, ...withdrawal, compared_at }));
   }
+  // Calls that are erased now may be named there.
+  await tx.query`UPDATE verdicts SET unhealed_calls = NULL WHERE warehouse = ${warehouse} AND unhealed_calls IS NOT NULL
+       AND EXISTS (SELECT FROM ${unnest(days, { from: 'float8', to: 'float8' })}
+                    WHERE window_to > ${toTimestamp('u."from"')} AND window_from < ${toTimestamp('u."to"')})`;
   await withdrawProven(tx, warehouse, days);
   return added;
 };
 
-const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict): Promise<StoredVerdict> => {
+const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict, why?: VerdictReasons) => {
   const { id, previous } = await tx.row<{ id: number; previous: string | null }>`
       SELECT nextval(pg_get_serial_sequence('verdicts', 'verdict_id')) AS id,
             (SELECT digest FROM verdicts WHERE warehouse = ${verdict.warehouse} ORDER BY verdict_id DESC LIMIT 1) AS previous`;
@@ -192,7 +209,8 @@ const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict)
   const values = names.map((name) =>
     timeColumns.has(name) ? toTimestamp(stored[name] as number) : sql`${stored[name]}`,
   );
-  await tx.query`INSERT INTO verdicts (${raw(names.join(', '))}) VALUES (${list(values)})`;
+  await tx.query`INSERT INTO verdicts (${raw(names.join(', '))}, reasons, unhealed_calls)
+      VALUES (${list(values)}, ${why?.reasons}, ${why?.unhealed})`;
   return stored;
 };
 
@@ -210,6 +228,23 @@ export const unloadedVerdicts = (db: Queryable, warehouse: string, limit: number
 export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]): Promise<void> => {
   if (ids.length === 0) return;
   await db.query`UPDATE verdicts SET loaded = true WHERE verdict_id = ANY(${ids})`;
+};
+
+const comparisonKey = (warehouse: string): string => `comparison:${warehouse}`;
+
+/** Notes the error of the latest comparison with a warehouse. Undefined = it succeeded. */
+export const noteComparison = (db: Queryable, warehouse: string, error: string | undefined): Promise<unknown> =>
+  noteFailure(db, comparisonKey(warehouse), error);
+
+export const readFailedComparison = (db: Queryable, warehouse: string): Promise<string | undefined> =>
+  readMeta(db, comparisonKey(warehouse));
+
+/** Reasons of verdicts, by their numbers. */
+export const readReasons = async (db: Queryable, ids: readonly number[]) => {
+  const rows = await db.query<VerdictReasons & { id: number }>`
+      SELECT verdict_id AS id, coalesce(reasons, '{}') AS reasons, coalesce(unhealed_calls, '{}') AS unhealed
+        FROM verdicts WHERE verdict_id = ANY(${ids})`;
+  return new Map<number, VerdictReasons>(rows.map((row) => [row.id, row]));
 };
 
 /** Most calls that may wait for a warehouse whose days are compared again: otherwise the comparison would load a backlog. */

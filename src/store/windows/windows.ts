@@ -24,6 +24,15 @@ export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
   await db.query<WindowProblem>`SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, problem
        FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`;
 
+export type OpenProblem = Awaited<ReturnType<typeof problemsWithin>>[number];
+
+/** The open problems of windows that overlap a range, on every axis, in order; 100 at most. */
+export const problemsWithin = (db: Queryable, { from, to }: Range) =>
+  db.query<WindowProblem & { readonly seenAt: number; readonly attempts: number; readonly nextAt: number }>`
+      SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, problem, attempts,
+             ${toMicros('seen_at')} AS "seenAt", ${toMicros('next_at')} AS "nextAt" FROM window_problems
+       WHERE resolved_at IS NULL AND window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)} ORDER BY window_from LIMIT 100`;
+
 /** Windows that were read, on every axis. Reads an index entry a window. */
 export const countWindows = (db: Queryable): Promise<number> => db.value`SELECT count(*) FROM windows`;
 

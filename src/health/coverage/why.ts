@@ -1,0 +1,204 @@
+/** Says in words why a day is not proven, and the command that settles it. */
+
+import { countOf, formatSpan } from '../../lib/count-of.ts';
+import { type Interval, intersect, subtract } from '../../lib/intervals.ts';
+import { dateOf, dayMicros as day, iso } from '../../lib/timestamps.ts';
+import type { Queryable } from '../../postgres/database.ts';
+import { pendingWithin } from '../../store/loads/loads.ts';
+import {
+  comparedByNone,
+  latestVerdicts,
+  readFailedComparison,
+  readReasons,
+  type StoredVerdict,
+  type VerdictReasons,
+} from '../../store/windows/verdicts.ts';
+import { firstReadInstant, listReadRanges, type OpenProblem, problemsWithin } from '../../store/windows/windows.ts';
+import { because, describeWait, type Readings } from '../conditions.ts';
+import { paint } from './coverage.ts';
+
+export interface Reason extends Interval {
+  /** Null where the service or the reading is the cause, for all warehouses alike. */
+  readonly warehouse: string | null;
+  /** One or two sentences: the calls, the window, and the answer. */
+  readonly text: string;
+  /** Microseconds; null = unknown. */
+  readonly since: number | null;
+  /** The command that settles it; null where only time does. */
+  readonly command: string | null;
+  /** The first calls that it is about. */
+  readonly calls: readonly string[];
+}
+
+interface WhyInput {
+  /** Start of the UTC day, in microseconds. */
+  readonly day: number;
+  readonly warehouses: readonly string[];
+  readonly readings: Readings;
+  /** Age in microseconds from which the schedule compares a day; null = no schedule. */
+  readonly comparedAfter: number | null;
+  /** Microseconds by the clock of this machine; ends the day. */
+  readonly now: number;
+}
+
+type Said = Pick<Reason, 'text' | 'command'> & Partial<Reason>;
+
+const askWithForce = 'backfill --force';
+const compare = 'reconcile --force';
+
+/** By the kind that a problem or a reason begins with: the command, and who must act where no command can. By default `compare`. */
+const kinds: Readonly<Record<string, readonly [command: string, remark?: string]>> = {
+  unreadable: [
+    askWithForce,
+    'If it fails again, only the operator of the service can mend the records of this window.',
+  ],
+  looks_truncated: [askWithForce, 'If the service has a silent limit, set source.list.max_results (callsync probe).'],
+  instant_too_large: ['probe', 'If probe finds no larger page, only the operator of the service can help.'],
+  disagrees: [compare, 'Calls of this window change while they are listed.'],
+  paging_unknown: ['probe'],
+  outside: ['probe', 'The list ignores the range that it is asked for.'],
+  omitted: [compare, 'Only the operator of the service can complete its list.'],
+  suspicious: ['doctor', 'If the calls are gone for good, accept it: callsync reconcile --accept-empty.'],
+  unhealed: [compare, 'Something else changes these rows: look for triggers, and for other writers.'],
+  unexpected: [compare, 'The role of callsync may lack the right to delete rows.'],
+};
+
+/**
+ * Everything that keeps a day from being proven, in order of time; none when it is proven.
+ * @throws CallsyncError of the store
+ */
+export const explainDay = async (store: Queryable, input: WhyInput): Promise<Reason[]> => {
+  const { readings, now } = input;
+  const range = { from: input.day, to: Math.min(input.day + day, now) };
+  if (range.from >= range.to) return [{ ...range, ...nobody, text: 'The day has not begun.', command: null }];
+  const asked = `--from ${dateOf(range.from / 1000)} --to ${dateOf((range.from + day) / 1000)}`;
+  const verdicts = await latestVerdicts(store, range);
+  const reasonsOf = await readReasons(
+    store,
+    verdicts.map(({ verdict_id }) => verdict_id),
+  );
+  const problems = await problemsWithin(store, range);
+  const read = await listReadRanges(store, range);
+  const begun = await firstReadInstant(store);
+  const painting = { ...range, warehouses: input.warehouses, read, verdicts };
+  const found: Reason[] = [];
+  const within = (parts: readonly Interval[]): Interval[] => intersect([range], parts);
+  const add = (part: Interval, said: Said): void => {
+    const command =
+      said.command === null
+        ? null
+        : `callsync ${said.command}${/backfill|reconcile/.test(said.command) ? ` ${asked}` : ''}`;
+    for (const cut of within([part])) found.push({ ...nobody, ...said, ...cut, command });
+  };
+
+  const skew = readings.at * 1000 - now;
+  if (Math.abs(skew) > mostSkew) {
+    const ahead = `${formatSpan(Math.abs(skew) / 1e6)} ${skew > 0 ? 'ahead of' : 'behind'}`;
+    const text = `The clock of the store is ${ahead} the clock of this machine. Set both by NTP.`;
+    add(range, { text, command: 'doctor' });
+  }
+  for (const one of problems) add(one, describeProblem(one));
+  const layers = input.warehouses.map((name) => [name, paint(painting, name)] as const);
+  const unread = subtract(layers[0]?.[1].unread ?? [], problems);
+  for (const part of unread) add(part, describeUnread(readings, part, begun));
+  for (const [warehouse, painted] of layers) {
+    const mine = verdicts.filter((one) => one.warehouse === warehouse);
+    const overlapping = (parts: readonly Interval[]) =>
+      mine.filter((one) => intersect(parts, [windowOf(one)]).length > 0);
+    for (const state of ['unproven', 'suspicious_empty'] as const)
+      for (const one of overlapping(painted[state]).filter(({ outcome }) => outcome === state))
+        for (const said of describeVerdict(one, reasonsOf.get(one.verdict_id)))
+          add(windowOf(one), { ...said, warehouse });
+    const uncompared = within(painted.read);
+    if (uncompared.length === 0) continue;
+    const pending = await pendingWithin(store, warehouse, range);
+    const failure = await readFailedComparison(store, warehouse);
+    for (const part of uncompared) {
+      const withdrawn = overlapping([part]).findLast((one) => one.compared_by === comparedByNone);
+      add(part, { ...describeRead(input, { warehouse, withdrawn, failure, pending }), warehouse });
+    }
+  }
+  return found.sort((left, right) => left.from - right.from);
+};
+
+const nobody = { warehouse: null, since: null, calls: [] } as const;
+/** Microseconds. */
+const mostSkew = 60_000_000;
+const windowOf = ({ window_from: from, window_to: to }: StoredVerdict): Interval => ({ from, to });
+
+/** A text that begins with its kind, as a sentence with the command of the kind. */
+const settle = (text: string): Said => {
+  const [kind = '', ...rest] = text.split(': ');
+  const [command, remark] = kinds[kind] ?? [compare];
+  return { text: [rest.join(': '), remark].filter(Boolean).join(' '), command };
+};
+
+const describeProblem = ({ problem, attempts, seenAt, nextAt }: OpenProblem): Said => {
+  const said = settle(problem);
+  const tries = `The service was asked ${countOf(attempts, 'time')}; callsync asks again after ${iso(nextAt)}.`;
+  return { ...said, text: `${said.text} ${tries}`, since: seenAt };
+};
+
+/** Nothing was read, and nothing of it was refused. */
+const describeUnread = (readings: Readings, part: Interval, begun: number | undefined): Said => {
+  if (begun === undefined || part.to <= begun)
+    return { text: 'Nobody has read it: reading began later.', command: 'backfill' };
+  const { reason = 'continuous sync, which reads the newest calls first', ...wait } = describeWait(readings, undefined);
+  return { text: `It is not read yet, and waits for ${reason}.`, ...wait, command: wait.command ?? 'backfill' };
+};
+
+const describeVerdict = (verdict: StoredVerdict, why: VerdictReasons | undefined): Said[] => {
+  const { calls_listed: listed, missing, different, healed, compared_at: since } = verdict;
+  const counts = `Listed: ${countOf(listed, 'call')}; missing: ${missing}, different: ${different}, healed: ${healed}.`;
+  const reasons = why?.reasons.length ? why.reasons : [`not_shown: The comparison found it incomplete.`];
+  return reasons.map((reason) => {
+    const said = settle(reason);
+    const calls = reason.startsWith('unhealed') ? (why?.unhealed ?? []) : [];
+    return { ...said, text: `${said.text} ${counts}`, since, calls };
+  });
+};
+
+interface Uncompared {
+  readonly warehouse: string;
+  readonly withdrawn: StoredVerdict | undefined;
+  /** Error of the last comparison. */
+  readonly failure: string | undefined;
+  readonly pending: Awaited<ReturnType<typeof pendingWithin>>;
+}
+
+/** Read, and without a comparison that counts. */
+const describeRead = ({ readings, comparedAfter, now, day: start }: WhyInput, part: Uncompared): Said => {
+  const { warehouse, withdrawn, failure, pending } = part;
+  const refusal = pending.find(({ refused }) => refused !== null)?.refused;
+  const wait = describeWait(readings, warehouse);
+  const due = start + day + (comparedAfter ?? 0);
+  const late = withdrawn === undefined && due > now ? `${iso(due)}, because calls may still come late` : 'a free slot';
+  const [text, command = 'reconcile'] =
+    refusal != null
+      ? [`The warehouse refuses calls${because(refusal)}.`, 'status']
+      : failure !== undefined
+        ? [`The last comparison failed${because(failure)}.`, 'doctor']
+        : wait.reason !== undefined
+          ? [`It waits for ${wait.reason}.`, wait.command]
+          : [comparedAfter === null ? 'sync.reconcile is off.' : `The schedule waits for ${late}.`];
+  const before =
+    withdrawn === undefined
+      ? 'It is read, and not compared yet.'
+      : 'Calls of this window were erased, cut or sent again; it waits for a new comparison.';
+  const since = withdrawn?.compared_at ?? wait.since ?? null;
+  return { text: `${before} ${text}`, command, since, calls: pending.map(({ callId }) => callId) };
+};
+
+/** The reasons as lines of text. @param date of the day */
+export const drawReasons = (date: string, reasons: readonly Reason[]): string => {
+  if (reasons.length === 0) return `${date} (UTC) is proven in every warehouse.`;
+  const lines = reasons.flatMap(({ warehouse, from, to, text, since, calls, command }) => [
+    `${clock(from)} to ${clock(to)}  ${warehouse === null ? '' : `${warehouse}: `}${text}`,
+    ...(since === null ? [] : [`    since   ${iso(since)}`]),
+    ...(calls.length === 0 ? [] : [`    calls   ${calls.join(', ')}`]),
+    ...(command === null ? [] : [`    settle  ${command}`]),
+  ]);
+  return [`${date} (UTC) is not proven:`, '', ...lines].join('\n');
+};
+
+const clock = (micros: number): string => iso(micros).slice(11, 19);
