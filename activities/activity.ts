@@ -1,4 +1,4 @@
-/** Turns a use case into an activity: heartbeats, cancellation, and our errors as Temporal's. */
+/** Turns use cases into activities: heartbeats, cancellation, and our errors as Temporal's. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { CallsyncError } from '../src/lib/errors.ts';
@@ -11,8 +11,12 @@ export interface ActivityRun<P> {
   /** The last progress that an earlier attempt reported. */
   readonly resume: P | undefined;
   /** Stores progress for the next attempt. */
-  readonly onProgress: (progress: P) => void;
+  onProgress(progress: P): void;
 }
+
+type Deps = { readonly log: (event: string, fields: Record<string, unknown>) => void };
+type Work = (run: ActivityRun<never>, ...input: never[]) => Promise<unknown>;
+type Activity<W> = W extends (run: never, ...input: infer I) => infer O ? (...input: I) => O : never;
 
 /** A third of the shortest heartbeat time-out, because the SDK throttles heartbeats to 80 % of it. */
 const beatMs = 5_000;
@@ -23,7 +27,7 @@ const beatMs = 5_000;
  */
 export const activity =
   <I extends unknown[], O, P = never>(
-    deps: { readonly log: (event: string, fields: Record<string, unknown>) => void },
+    deps: Deps,
     name: string,
     work: (run: ActivityRun<P>, ...input: I) => Promise<O>,
   ) =>
@@ -63,3 +67,9 @@ const toActivityFailure = (error: unknown): Error => {
     message: `Unexpected ${name}; the worker's log has the details.`,
   });
 };
+
+/** Activities by their names. */
+export const createActivities = <W extends Readonly<Record<string, Work>>>(deps: Deps, works: W) =>
+  Object.fromEntries(Object.entries(works).map(([name, work]) => [name, activity(deps, name, work)])) as {
+    [Name in keyof W]: Activity<W[Name]>;
+  };

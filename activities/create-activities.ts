@@ -9,7 +9,7 @@ import { type RangePartProgress, readRangePart } from '../src/pipeline/read/read
 import { planRereads, type RereadProgress, rereadCalls, rereadWindows } from '../src/pipeline/read/reread-windows.ts';
 import { countWithdrawn, planReconcile, reconcileWindows } from '../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../src/pipeline/reconcile/reconcile-window.ts';
-import { type ActivityRun, activity } from './activity.ts';
+import { type ActivityRun, createActivities } from './activity.ts';
 
 type RereadDeps = Parameters<typeof planRereads>[0];
 type ReadRangePartInput = Parameters<typeof readRangePart>[1];
@@ -26,53 +26,41 @@ const reconcileSeconds = 600;
 type ReconcileProgress = { readonly done: number; readonly totals: ReconcileTotals };
 
 /** Sync, inbox merge and re-reads of single calls have their own slots and their own share of the request limit. */
-export const createLiveActivities = (deps: ActivityDeps) => ({
-  planSync: activity(deps, 'planSync', ({ signal }) => asSync(deps, () => planSync(deps, signal))),
-  readRangePart: activity(deps, 'readRangePart', (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput) =>
-    asSync(deps, () => readRangePart(deps, input, run)),
-  ),
-  finishSync: activity(deps, 'finishSync', (_, input: { seenTo: number }) => finishSync(deps, input)),
-  rereadCalls: activity(deps, 'rereadCalls', ({ signal }) => rereadCalls(deps, signal)),
-  mergeInbox: activity(deps, 'mergeInbox', () => mergeInbox(deps)),
-});
+export const createLiveActivities = (deps: ActivityDeps) =>
+  createActivities(deps, {
+    planSync: ({ signal }) => asSync(deps, () => planSync(deps, signal)),
+    readRangePart: (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput) =>
+      asSync(deps, () => readRangePart(deps, input, run)),
+    finishSync: (_, input: { seenTo: number }) => finishSync(deps, input),
+    rereadCalls: ({ signal }) => rereadCalls(deps, signal),
+    mergeInbox: () => mergeInbox(deps),
+  });
 
 /** Activities of backfills and reconcile, which ask the service. */
-export const createReadActivities = (deps: ActivityDeps) => ({
-  readRangePart: activity(deps, 'readRangePart', (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput) =>
-    readRangePart(deps, input, run),
-  ),
-  countRange: activity(deps, 'countRange', ({ signal }, input: { axis: string; range: Range }) =>
-    countRange(deps, input, signal),
-  ),
-  resolveRange: activity(deps, 'resolveRange', ({ signal }, input: Parameters<typeof resolveRange>[1]) =>
-    resolveRange(deps, input, signal),
-  ),
-  planRereads: activity(deps, 'planRereads', () => planRereads(deps)),
-  rereadWindows: activity(
-    deps,
-    'rereadWindows',
-    (run: ActivityRun<RereadProgress>, plan: Parameters<typeof rereadWindows>[1]) => rereadWindows(deps, plan, run),
-  ),
-  planReconcile: activity(deps, 'planReconcile', (_, request: ReconcileRequest) =>
-    planReconcile(deps, deps.reconcile, request),
-  ),
-  reconcileWindows: activity(deps, 'reconcileWindows', (run: ActivityRun<ReconcileProgress>, plan: ReconcilePlan) =>
-    reconcileWindows(deps, plan, { ...run, maxSeconds: reconcileSeconds }),
-  ),
-});
+export const createReadActivities = (deps: ActivityDeps) =>
+  createActivities(deps, {
+    readRangePart: (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput) => readRangePart(deps, input, run),
+    countRange: ({ signal }, input: { axis: string; range: Range }) => countRange(deps, input, signal),
+    resolveRange: ({ signal }, input: Parameters<typeof resolveRange>[1]) => resolveRange(deps, input, signal),
+    planRereads: () => planRereads(deps),
+    rereadWindows: (run: ActivityRun<RereadProgress>, plan: Parameters<typeof rereadWindows>[1]) =>
+      rereadWindows(deps, plan, run),
+    planReconcile: (_, request: ReconcileRequest) => planReconcile(deps, deps.reconcile, request),
+    reconcileWindows: (run: ActivityRun<ReconcileProgress>, plan: ReconcilePlan) =>
+      reconcileWindows(deps, plan, { ...run, maxSeconds: reconcileSeconds }),
+  });
 
 /** Activities that need only the store and the warehouses. */
-export const createLoadActivities = (deps: ActivityDeps) => ({
-  loadPending: activity(deps, 'loadPending', (_, input: Parameters<typeof loadPending>[1]) => loadPending(deps, input)),
-  listPending: activity(deps, 'listPending', () => listPending(deps)),
-  resumeErasure: activity(deps, 'resumeErasure', (_, { requestId }: { requestId: string }) =>
-    resumeErasure(deps, requestId),
-  ),
-  runMaintenance: activity(deps, 'runMaintenance', async () => {
-    const result = await runMaintenance(deps);
-    await finishOldErasures(deps);
-    return { ...result, withdrawn: await countWithdrawn(deps, deps.reconcile) };
-  }),
-});
+export const createLoadActivities = (deps: ActivityDeps) =>
+  createActivities(deps, {
+    loadPending: (_, input: Parameters<typeof loadPending>[1]) => loadPending(deps, input),
+    listPending: () => listPending(deps),
+    resumeErasure: (_, { requestId }: { requestId: string }) => resumeErasure(deps, requestId),
+    runMaintenance: async () => {
+      const result = await runMaintenance(deps);
+      await finishOldErasures(deps);
+      return { ...result, withdrawn: await countWithdrawn(deps, deps.reconcile) };
+    },
+  });
 
 export type LiveActivities = ReturnType<typeof createLiveActivities>;

@@ -6,7 +6,7 @@ import { explainDay } from '../health/coverage/why.ts';
 import { createWorkMetrics, shareReading, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
 import { openChannels } from '../health/notifications/channels.ts';
 import { watchHealth } from '../health/notifications/watch.ts';
-import { measureLatency, readHealth, readProofs, type WarehouseUsage } from '../health/read-health.ts';
+import { measureLatency, type NamedUsage, readHealth, readProofs } from '../health/read-health.ts';
 import { dayMicros, nowMicros } from '../lib/timestamps.ts';
 import type { WarehouseTarget, WorkObserver } from '../pipeline/deps.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -75,7 +75,7 @@ export const explain = async (config: Config, store: Queryable, at: number) =>
 
 /** Usage of every warehouse with a quota. */
 export const readUsages = async (targets: readonly Pick<WarehouseTarget, 'warehouse'>[]) => {
-  const usages: WarehouseUsage[] = [];
+  const usages: NamedUsage[] = [];
   for (const { warehouse } of targets) {
     const usage = await warehouse.readUsage?.();
     if (usage !== undefined) usages.push({ ...usage, warehouse: warehouse.name });

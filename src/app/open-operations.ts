@@ -43,22 +43,16 @@ import { beginBackfill, listBackfills, openTemporal, rootMessage, shareOf, until
  */
 export const openOperations = async (
   services: Services<Pick<Config, 'operations'>>,
-  input: {
-    readonly registry: Registry;
-    readonly ready: () => boolean;
+  input: Pick<Parameters<typeof serveOperations>[0], 'orAnyPort' | 'page' | 'ready' | 'registry'> & {
     readonly portMayBeTaken?: boolean;
-    /** If another process has the port, takes a free one. */
-    readonly orAnyPort?: boolean;
-    /** The status page; only workers have one. */
-    readonly page?: Page | undefined;
   },
 ): Promise<string | undefined> => {
   const { enabled, listen, port, tls, token_file: file } = services.config.operations;
   if (!enabled) return undefined;
-  const { registry, ready, portMayBeTaken = false, orAnyPort, page } = input;
+  const { portMayBeTaken = false, ...parts } = input;
   const token = openSecret({ key: 'operations.token', file })?.read;
   try {
-    const server = await serveOperations({ listen, port, orAnyPort, registry, ready, token, page, tls });
+    const server = await serveOperations({ ...parts, listen, port, token, tls });
     services.defer(() => server.close());
     return server.address;
   } catch (error) {

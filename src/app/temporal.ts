@@ -16,8 +16,7 @@ import { defaultAxis } from '../source/list/list-query.ts';
 import { connectClient } from '../temporal/connect.ts';
 import { type BackfillDefaults, ensureBackfillSchedules, ensureSchedules, scheduleIds } from '../temporal/schedules.ts';
 import { startBackfill } from '../temporal/workflow-client.ts';
-import type { CommonOptions } from './services.ts';
-import { type Services, withServices } from './services.ts';
+import { type CommonOptions, type Services, withServices } from './services.ts';
 
 /** `prefix` begins the names of this installation in Temporal. */
 export type TemporalService = Awaited<ReturnType<typeof openTemporal>>;

@@ -18,16 +18,9 @@ const { quote, backslash, comma, minus, dot, zero, nine, closeBracket, openBrace
 /** Raised whenever the rows of an unchanged document, or their hash, would change; every call then becomes pending. */
 export const flattenVersion = 5;
 
-/** Source of rows: a row of the ledger, or a part of one. Times are microseconds since the epoch. */
-interface FlattenInput extends Partial<Pick<LedgerRow, 'rules'>> {
-  readonly callId: string;
-  /** Null counts as an object without fields. */
-  readonly document: CallDocument | null;
-  readonly firstSeenAt: number | null;
-  /** `last_seen_at` of the latest observation that changed the call. */
-  readonly changedAt: number | null;
-  readonly sourceDeletedAt: number | null;
-}
+/** Source of rows: a row of the ledger, or a part of one. A document that is null counts as an object without fields. */
+type FlattenInput = Pick<LedgerRow, 'callId' | 'document' | 'firstSeenAt' | 'changedAt' | 'sourceDeletedAt'> &
+  Partial<Pick<LedgerRow, 'rules'>>;
 
 interface FlattenOptions {
   /** Path of the field that holds the end of processing; `qualified` by default. */

@@ -36,6 +36,7 @@ export interface LedgerRow {
   /** Microseconds since the epoch, or null while unknown. */
   readonly firstSeenAt: number | null;
   readonly lastSeenAt: number | null;
+  /** `lastSeenAt` of the latest observation that changed the call. */
   readonly changedAt: number | null;
   /** Time since which the service no longer lists the call. Warehouses show it, so a change raises the revision. */
   readonly sourceDeletedAt: number | null;

@@ -2,12 +2,12 @@
 import type { Condition } from '../../schemas/config/notifications.ts';
 import { countOf, formatSpan } from '../lib/count-of.ts';
 import { mostWaiting } from '../store/windows/verdicts.ts';
-import type { Health, ProofHealth, WarehouseUsage } from './read-health.ts';
+import type { Health, NamedUsage, ProofHealth } from './read-health.ts';
 
 /** The shared reading and the slow ones beside it; a condition whose reading is absent finds nothing. */
 export interface Readings extends Health {
   readonly proofs?: readonly ProofHealth[] | undefined;
-  readonly usages?: readonly Pick<WarehouseUsage, 'warehouse' | 'jobs'>[] | undefined;
+  readonly usages?: readonly Pick<NamedUsage, 'warehouse' | 'jobs'>[] | undefined;
   /** Seconds after which continuous sync asks for new calls. */
   readonly syncEvery?: number | undefined;
   /** New calls in the ledger; null until two readings are some seconds apart. */

@@ -2,12 +2,14 @@
  * The one reading of the store that page, metrics, notifications, `callsync status` and `callsync doctor` share. All of it
  * comes from counters or from one end of an index: it costs the same however many calls there are.
  */
+
 import type { Queryable } from '../postgres/database.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
 import { pendingSql } from '../store/loads/loads.ts';
 import { readCounters } from '../store/status/counters.ts';
 import { comparedByNone } from '../store/windows/verdicts.ts';
 import { readToSql } from '../store/windows/windows.ts';
+import type { WarehouseUsage } from '../warehouse/warehouse.ts';
 
 export interface Waiting {
   readonly count: number;
@@ -226,14 +228,8 @@ export const readProofs = async (db: Queryable, input: { warehouses: readonly st
     [input.warehouses, input.days],
   );
 
-/** Usage of a warehouse with quotas. */
-export interface WarehouseUsage {
-  readonly warehouse: string;
-  /** Load jobs of the last 24 hours, and their limit; infinite without a limit. */
-  readonly jobs: { readonly used: number; readonly limit: number };
-  readonly billedBytes: number;
-  readonly nextCommitInMs: number;
-}
+/** Usage of a warehouse with quotas, by its name. */
+export type NamedUsage = WarehouseUsage & { readonly warehouse: string };
 
 export interface StepLatency {
   /** Warehouse in which deliveries became visible; null for the ledger. */

@@ -1,9 +1,8 @@
 /** Dependencies of the use cases. Use cases know nothing of Temporal; an activity or a command passes these in. */
 
-import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
-import type { Ages } from '../calls/age.ts';
 import { CallsyncError } from '../lib/errors.ts';
 import type { Source } from '../source/source.ts';
+import type { GateRules } from '../store/gate.ts';
 import type { DriftWatch } from '../store/status/drift.ts';
 import type { Store } from '../store/store.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
@@ -15,22 +14,13 @@ export interface WarehouseTarget {
 }
 
 /** Folding and loading, without access to the service. */
-export interface IngestDeps {
+export interface IngestDeps extends GateRules {
   readonly store: Store;
   readonly targets: readonly WarehouseTarget[];
-  /**
-   * Privacy rules, in the only step from received to stored records, so that no path bypasses them. Undefined if none
-   * are configured.
-   */
-  readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** Version of the privacy rules in `sanitize`; absent where there are none. */
   readonly rulesVersion?: string;
   /** Whether a version that a delivery came with is of another key of tokens under the name of one of ours. */
   readonly isForeign?: ((version: string) => boolean) | undefined;
-  /** Replaces a record that no rule can read. Identity if there are no rules. */
-  readonly seal?: (record: RejectedRecord) => RejectedRecord;
-  /** Limits by age, applied after `sanitize`; absent if there are none. */
-  readonly ages?: Ages | undefined;
   /** Path of the field of a record that holds the end of processing. */
   readonly processedField: string;
   /** Microseconds that the service's clock may be ahead of ours (`sync.clock_skew`). */

@@ -6,8 +6,7 @@ import { transient } from '../lib/errors.ts';
 import { iso, nowMicros } from '../lib/timestamps.ts';
 import { readMeta, writeMeta } from '../store/meta.ts';
 import { readCounters } from '../store/status/counters.ts';
-import type { GoLiveState, Overlap } from '../store/status/progress.ts';
-import { goLiveKey, listRejections, measureOverlap } from '../store/status/progress.ts';
+import { type GoLiveState, goLiveKey, listRejections, measureOverlap, type Overlap } from '../store/status/progress.ts';
 import type { Store } from '../store/store.ts';
 
 interface GoLiveInput {

@@ -6,6 +6,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { terminal } from '../lib/errors.ts';
+import { isObject, parseQuietly } from '../lib/parse-json.ts';
 import { type Database, type Transaction, withLock } from '../postgres/database.ts';
 
 /**
@@ -84,23 +85,13 @@ export const openErasureLog = (file: string) => {
       hint: 'Let the user that runs callsync read and write it, or set store.erasure_log.',
       cause,
     });
-  const withFile = async <T>(flags: string, work: (handle: FileHandle) => Promise<T>): Promise<T> => {
-    const handle = await open(file, flags, mode);
-    try {
-      return await work(handle);
-    } finally {
-      await handle.close();
-    }
-  };
   const add = async (lines: Buffer): Promise<void> => {
-    const before = await withFile('a', async (handle) => {
-      const { size } = await handle.stat();
-      await handle.appendFile(lines);
-      await handle.datasync();
-      return size;
-    });
-    if (!(await withFile('r', (handle) => readFrom(handle, before))).equals(lines))
-      throw new Error('The file differs from the written content.');
+    await using handle = await open(file, 'a', mode);
+    const { size } = await handle.stat();
+    await handle.appendFile(lines);
+    await handle.datasync();
+    await using again = await open(file);
+    if (!(await readFrom(again, size)).equals(lines)) throw new Error('The file differs from the written content.');
   };
   return {
     /**
@@ -123,20 +114,19 @@ export const openErasureLog = (file: string) => {
      */
     read: async (after?: LogPlace) => {
       try {
-        return await withFile('r', async (handle) => {
-          const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-          const head = buffer.toString('latin1', 0, bytesRead);
-          const start = after?.head === head && after.bytes <= (await handle.stat()).size ? after.bytes : 0;
-          const bytes = await readFrom(handle, start);
-          const whole = bytes.subarray(0, bytes.lastIndexOf(lineEnd) + 1);
-          const entries = whole.toString('utf8').split('\n').flatMap(readLine);
-          return {
-            selectors: entries.flatMap(selectorsOf),
-            receipts: entries.flatMap(({ receipt }) => (isReceipt(receipt) ? [receipt] : [])),
-            ...readHolds(entries),
-            end: { bytes: start + whole.length, head },
-          };
-        });
+        await using handle = await open(file);
+        const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+        const head = buffer.toString('latin1', 0, bytesRead);
+        const start = after?.head === head && after.bytes <= (await handle.stat()).size ? after.bytes : 0;
+        const bytes = await readFrom(handle, start);
+        const whole = bytes.subarray(0, bytes.lastIndexOf(lineEnd) + 1);
+        const entries = whole.toString('utf8').split('\n').flatMap(readLine);
+        return {
+          selectors: entries.flatMap(selectorsOf),
+          receipts: entries.flatMap(({ receipt }) => (isReceipt(receipt) ? [receipt] : [])),
+          ...readHolds(entries),
+          end: { bytes: start + whole.length, head },
+        };
       } catch (cause) {
         if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')
           return { selectors: [], receipts: [], holds: [], unheld: [], end: { bytes: 0, head: '' } };
@@ -154,13 +144,8 @@ const readFrom = async (handle: FileHandle, start: number): Promise<Buffer> => {
 
 /** A cut-off line names nothing, because its erasure was never confirmed. */
 const readLine = (line: string): Entry[] => {
-  if (line === '') return [];
-  try {
-    const entry: unknown = JSON.parse(line);
-    return typeof entry === 'object' && entry !== null ? [entry] : [];
-  } catch {
-    return [];
-  }
+  const entry = parseQuietly(Buffer.from(line));
+  return isObject(entry) ? [entry] : [];
 };
 
 const selectorsOf = (entry: Entry): Selector[] =>

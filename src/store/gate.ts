@@ -40,11 +40,15 @@ export const awaitFolds = <T>(db: Database, work: (tx: Queryable) => Promise<T>)
     return await work(tx);
   });
 
-interface GateRules {
+export interface GateRules {
+  /**
+   * Privacy rules, in the only step from received to stored records, so that no path bypasses them. Undefined if none
+   * are configured.
+   */
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** Replaces a record that no rule can read. Identity if there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
-  /** Limits by age. */
+  /** Limits by age, applied after `sanitize`; absent if there are none. */
   readonly ages?: Ages | undefined;
 }
 

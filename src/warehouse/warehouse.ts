@@ -184,7 +184,8 @@ export interface AnswerLimits {
 
 export type Answer = { readonly rows: readonly string[]; readonly complete: boolean };
 
-interface WarehouseUsage {
+/** Usage of a warehouse with quotas. */
+export interface WarehouseUsage {
   /** Load jobs of the last 24 hours, and their limit; infinite without a limit. */
   readonly jobs: { readonly used: number; readonly limit: number };
   /** Bytes that the warehouse billed for this process since its start. */

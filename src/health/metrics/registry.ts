@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { withinTime } from '../../lib/timing.ts';
 import type { ReadDeps, WorkObserver } from '../../pipeline/deps.ts';
-import type { Health, ProofHealth, StepLatency, WarehouseHealth, WarehouseUsage } from '../read-health.ts';
+import type { Health, NamedUsage, ProofHealth, StepLatency, WarehouseHealth } from '../read-health.ts';
 
 /** Gauges that prom-client names like counters, which Prometheus' own check refuses; their parts by type stay. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
@@ -187,11 +187,11 @@ const latencyGauges: readonly Metric<StepLatency>[] = [
   ],
 ];
 
-const usageMetrics: readonly Metric<WarehouseUsage>[] = [
+const usageMetrics: readonly Metric<NamedUsage>[] = [
   ['quota_used_ratio', 'Part of a daily quota of a warehouse that is used.', ({ jobs }) => jobs.used / jobs.limit],
   ['quota_used', 'Used part of a daily quota of a warehouse, as a count.', ({ jobs }) => jobs.used],
 ];
-const billedBytes: Metric<WarehouseUsage> = [
+const billedBytes: Metric<NamedUsage> = [
   'warehouse_billed_bytes_total',
   'Bytes that a warehouse billed for the queries of this process.',
   (usage) => usage.billedBytes,
@@ -231,7 +231,7 @@ export const watchStore = (
 };
 
 /** Quota and cost of warehouses with limits. Asks the store, never the warehouse. */
-export const watchUsage = (registry: Registry, usage: SharedReading<readonly WarehouseUsage[]>): void => {
+export const watchUsage = (registry: Registry, usage: SharedReading<readonly NamedUsage[]>): void => {
   watch(registry, usage, usageMetrics, allOf, (one) => ({ ...labelsOf(one), quota: 'load_jobs' }));
   watch(registry, usage, [billedBytes], allOf, labelsOf);
 };

@@ -10,7 +10,7 @@ import { judge, type Readings } from '../conditions.ts';
 import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
 import type { Reason } from '../coverage/why.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
-import type { StepLatency, Waiting, WarehouseUsage } from '../read-health.ts';
+import type { NamedUsage, StepLatency, Waiting } from '../read-health.ts';
 
 export type PageState = Awaited<ReturnType<PageReader['readState']>>;
 
@@ -100,7 +100,7 @@ export const createPageReader = (input: {
   /** The request limit of the service. */
   readonly rules: { readonly requests: number; readonly perMs: number };
   readonly readHealth: () => Promise<Readings | undefined>;
-  readonly usages: SharedReading<readonly WarehouseUsage[]>;
+  readonly usages: SharedReading<readonly NamedUsage[]>;
   readonly latency: SharedReading<readonly StepLatency[]>;
   readonly readBackfills: () => Promise<readonly PageBackfill[]>;
   /** Why a day is not proven. @param day its start, in microseconds */
@@ -207,7 +207,7 @@ const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefin
   await Promise.race([reading(), delay(1_000, undefined, { ref: false })]);
 
 /** How much of its load jobs a warehouse has used, for people. */
-export const describeUsage = ({ warehouse, jobs, nextCommitInMs }: WarehouseUsage) => ({
+export const describeUsage = ({ warehouse, jobs, nextCommitInMs }: NamedUsage) => ({
   what: `Load jobs of ${warehouse}`,
   used: jobs.used,
   /** Null where nothing limits it. */

@@ -1,7 +1,6 @@
 /** Questions of a probe about a list, and the table of names that it tries. The records must show each answer. */
 import { callFields } from '../../../schemas/call.ts';
-import type { ListConfig, PaginationConfig } from '../../../schemas/config/list.ts';
-import { paginationSchema } from '../../../schemas/config/list.ts';
+import { type ListConfig, type PaginationConfig, paginationSchema } from '../../../schemas/config/list.ts';
 import { isObject, valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
 import { isEmpty } from '../list/observe.ts';

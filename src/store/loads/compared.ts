@@ -1,7 +1,6 @@
 /** Known loads of a warehouse, for a comparison with the warehouse itself. */
 import { dayMicros } from '../../lib/timestamps.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
-import { sql, toMicros, toTimestamp } from '../../postgres/database.ts';
+import { type Queryable, sql, type Transaction, toMicros, toTimestamp } from '../../postgres/database.ts';
 import { requestWalk } from './warehouses.ts';
 
 /** The store's clock, in microseconds. */

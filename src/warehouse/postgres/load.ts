@@ -1,7 +1,6 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
-import type { Row, TableName } from '../../../schemas/tables.ts';
-import { erasedPrefix, tables } from '../../../schemas/tables.ts';
+import { erasedPrefix, type Row, type TableName, tables } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
 import { createEncoder, type EncodedCalls, type LoadGuard } from './encoder.ts';

@@ -3,8 +3,7 @@
  * scan by time is faster, because the planner knows no phrases.
  */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import type { Database, Transaction } from '../../postgres/database.ts';
-import { toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
+import { type Database, type Transaction, toMicros, toTimestamp, withSessionLock } from '../../postgres/database.ts';
 import type { FoundCall, SearchHit, SearchRequest, SearchResult, SearchTerm, TranscriptSearch } from '../search.ts';
 import { hitsPerCall, marks, readMarks, readSearchText, separatedSql } from '../search.ts';
 import { type Layout, qualified } from './layout.ts';
