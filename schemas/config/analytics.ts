@@ -75,7 +75,9 @@ export const analyticsConfigSchema = z
           error: 'names must differ from each other and from the columns of calls_wide',
         },
       )
-      .describe('Metadata keys that become columns of calls_wide, also user-defined fields.'),
+      .describe(
+        'Metadata keys that become columns of calls_wide, also user-defined fields; `callsync calibrate --fields` proposes them.',
+      ),
   })
   .describe('Facts for marts that the service does not send.');
 

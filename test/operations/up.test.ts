@@ -138,7 +138,7 @@ describe('named within a minute, and cleared within one:', () => {
       await expect.poll(async () => (await askCommands())[name], poll).toMatch(words);
     const told = await askCommands();
     expect(told.status).toContain(command);
-    expect(told.doctor).toContain('other findings');
+    expect(told.doctor).toContain('log of the worker');
     const timeline = () => text('#events');
     await expect.poll(timeline, poll).toMatch(words);
     await expect.poll(timeline, poll).toMatch(/error Reading new calls failed \(SERVICE_OVERLOADED\)/);

@@ -1,7 +1,9 @@
-import { parseDocument } from 'yaml';
+import { parseDocument, stringify } from 'yaml';
 import { openConfigFile, withStore } from '../../app/services.ts';
 import { loadConfig } from '../../config/load.ts';
+import { formatShare } from '../../lib/count-of.ts';
 import { inferUnits, sampleCall } from '../../marts/calibrate.ts';
+import { type FieldProposal, proposeFields } from '../../marts/propose-fields.ts';
 import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
 import { flag, leaf, parsed, wholeNumber } from '../shell/define.ts';
 
@@ -19,28 +21,58 @@ const describe = (findings: readonly UnitFinding[]): string =>
     ]),
   ].join('\n');
 
-/** The text of a configuration file with the units that were found; everything else, comments included, stays. */
-const writeUnits = (text: string, findings: readonly UnitFinding[]): string => {
+const describeFields = (proposals: readonly FieldProposal[]): string =>
+  [
+    'analytics:',
+    '  fields:',
+    ...proposals.flatMap(({ key, field, share, shapes }) => [
+      `    # ${formatShare(share)} of the calls, such as ${shapes.join(', ')}`,
+      `    ${stringify({ [key]: field }, { flowCollectionPadding: true, collectionStyle: 'flow', lineWidth: 0 })
+        .trim()
+        .slice(2, -2)}`,
+    ]),
+  ].join('\n');
+
+/** The text of a configuration file with more keys; everything else, comments included, stays. */
+const writeKeys = (text: string, keys: readonly (readonly [path: readonly string[], value: unknown])[]): string => {
   const document = parseDocument(text);
-  for (const { field, unit } of findings) if (unit !== unclear) document.setIn(['analytics', 'units', field], unit);
+  for (const [path, value] of keys) document.setIn(['analytics', ...path], value);
   return document.toString();
 };
 
 export default leaf({
   options: {
     calls: parsed('--calls <n>', 'number of newest calls to measure', wholeNumber(1, 100_000), '500'),
+    fields: flag('--fields', 'propose typed columns for all metadata keys (analytics.fields) instead of units'),
     write: flag('--write', 'write the findings into the configuration file; comments stay'),
   },
-  examples: ['callsync calibrate', 'callsync calibrate --write'],
-  remarks: 'The command reads the newest calls from the store. Exit code 5: the unit of a field is unclear.',
+  examples: ['callsync calibrate', 'callsync calibrate --write', 'callsync calibrate --fields'],
+  remarks: `The command reads the newest calls from the store. Exit code 5: the unit of a field is unclear.
+With --fields, it prints the share of calls, the type and the shapes of the texts, no values. A key gets a type only if all of its texts
+have it; digits that begin with 0 or + stay text.`,
   within: withStore,
   run: async (options, store) => {
-    const { path } = await loadConfig({ path: options.config });
+    const { path, config } = await loadConfig({ path: options.config });
     const write = options.write === true ? openConfigFile(path) : undefined;
     const documents = await readNewestDocuments(store, options.calls);
+    if (options.fields === true) {
+      const proposals = proposeFields(documents, config.analytics.fields);
+      await write?.((text) =>
+        writeKeys(
+          text,
+          proposals.map(({ key, field }) => [['fields', key], field]),
+        ),
+      );
+      return [{ calls: documents.length, proposals }, describeFields(proposals)];
+    }
     const findings = inferUnits(documents.map(sampleCall));
-    await write?.((text) => writeUnits(text, findings));
-    const isUnclear = findings.some(({ unit }) => unit === unclear);
-    return [{ calls: documents.length, findings }, describe(findings), isUnclear && 'incomplete'];
+    const clear = findings.filter(({ unit }) => unit !== unclear);
+    await write?.((text) =>
+      writeKeys(
+        text,
+        clear.map(({ field, unit }) => [['units', field], unit]),
+      ),
+    );
+    return [{ calls: documents.length, findings }, describe(findings), clear.length < findings.length && 'incomplete'];
   },
 });

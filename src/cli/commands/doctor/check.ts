@@ -138,10 +138,7 @@ const checkHealth = async (store: Store, config: Config): Promise<Finding | Find
   const wrong = judge(readings);
   if (wrong.length === 0) return ok(readings.sync === null ? 'Continuous sync has not begun.' : 'Nothing is wrong.');
   return wrong.map(({ summary, command }) =>
-    warning(
-      summary,
-      command === 'callsync doctor' ? 'See the log of the worker, and other findings.' : `First: ${command}.`,
-    ),
+    warning(summary, command === 'callsync doctor' ? 'The log of the worker has the cause.' : `First: ${command}.`),
   );
 };
 
