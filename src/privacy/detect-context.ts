@@ -1,6 +1,6 @@
 /** Finds values that only their context shows: card verification values, dates of birth, expiry dates, accounts. */
 import type { Span } from './finding.ts';
-import type { Announced } from './languages/language.ts';
+import type { Announced } from './languages/fr.ts';
 import { compilePhrases, languages, wordsOf } from './languages.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
 import type { Token } from './read-text.ts';
@@ -95,10 +95,10 @@ export const claimAnnounced = (
   }
 };
 
-const months = wordsOf((language) => language.months);
-const unitOrdinals = wordsOf(({ ordinals }) => ordinals[0]);
-const otherOrdinals = wordsOf(({ ordinals }) => ordinals[1]);
-const between = new Set([...wordsOf(({ betweenDates }) => betweenDates), ...",.-/'"]);
+const months = wordsOf('months');
+const unitOrdinals = wordsOf('unitOrdinals');
+const otherOrdinals = wordsOf('otherOrdinals');
+const between = new Set([...wordsOf('betweenDates'), ...",.-/'"]);
 
 /** "12/03/1985" and "1985-03-12" are one token. */
 const written =

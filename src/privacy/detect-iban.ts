@@ -1,6 +1,6 @@
 /** Accounts: IBANs of every country, and the French form without country and check digits. */
 import { composeIBAN, countrySpecs, isValidIBAN } from 'ibantools';
-import type { Announced } from './languages/language.ts';
+import type { Announced } from './languages/fr.ts';
 import { isFiller, type NumberPiece, type Piece } from './read-pieces.ts';
 import { type Claims, interruptionWords } from './runs.ts';
 import { alphabet, isO, listSaid, type Part, spellOut } from './spelling.ts';

@@ -17,7 +17,7 @@ import { claimIbans } from './detect-iban.ts';
 import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { chooseUtterances } from './first-look.ts';
-import type { Announced } from './languages/language.ts';
+import type { Announced } from './languages/fr.ts';
 import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens, type Token } from './read-text.ts';
 import { type Atom, Claims, findRuns } from './runs.ts';

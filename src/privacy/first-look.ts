@@ -4,7 +4,7 @@
  */
 
 import { shortKinds } from './detect-context.ts';
-import { languages, splitPhrases } from './languages.ts';
+import { languages, meaningsOf, splitPhrases } from './languages.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { fillers, longestInterruption, type Spoken } from './read-pieces.ts';
 import { toKey } from './read-text.ts';
@@ -23,12 +23,13 @@ const letters = new Uint8Array(0x250).map((_, code) => {
 /** Only Latin letters and common punctuation are handled. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
-const lastWords = (list: (language: (typeof languages)[number]) => string): ReadonlySet<string> =>
-  new Set(languages.flatMap((language) => splitPhrases(list(language)).map((words) => words.at(-1) ?? '')));
-const addressSigns = new Set([...lastWords(({ signs }) => signs['@']), 'at', 'chez']);
-const addressDots = lastWords(({ signs }) => signs['.']);
+const lastWords = (lists: readonly string[]): ReadonlySet<string> =>
+  new Set(lists.flatMap((list) => splitPhrases(list).map((words) => words.at(-1) ?? '')));
+const saidAs = (sign: string) => meaningsOf('signs').flatMap(([said, own]) => (own === sign ? [said] : []));
+const addressSigns = new Set([...lastWords(saidAs('@')), 'at', 'chez']);
+const addressDots = lastWords(saidAs('.'));
 /** Words behind which a number goes on after more words than elsewhere. */
-const goesOn = lastWords((language) => `${language.corrections},${language.hesitations}`);
+const goesOn = lastWords(languages.flatMap(({ corrections, hesitations }) => [corrections, hesitations]));
 /** Of a card verification value, or of month and year. */
 const fewestDigits = 3;
 /** Our own tokens, which detectors skip. */

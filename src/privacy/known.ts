@@ -28,10 +28,10 @@ type Countries = Parameters<typeof normalizeNumber>[1];
 type Named = readonly (readonly [value: string, label: string])[];
 export type Known = ReturnType<typeof openKnown>;
 
-const titles = wordsOf((language) => language.titles);
-const ordinary = wordsOf((language) => language.ordinaryNames);
-const articles = wordsOf((language) => language.articles);
-const introduces = phrasesOf((language) => language.beforeNames);
+const titles = wordsOf('titles');
+const ordinary = wordsOf('ordinaryNames');
+const articles = wordsOf('articles');
+const introduces = phrasesOf('beforeNames');
 
 /** Longer values are texts, and shorter numbers are said for many reasons. */
 const longest = { words: 6, characters: 24, introduction: 4, readings: 64 };

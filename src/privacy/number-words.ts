@@ -8,11 +8,14 @@ interface Step {
   readonly next: Map<string, Step>;
 }
 
-const listWords = (
-  lists: readonly (readonly [first: number, words: string])[],
-  step: number,
-): readonly (readonly [words: string, value: number])[] =>
-  lists.flatMap(([first, words]) => words.split(' ').map((word, index) => [word, first + index * step] as const));
+/** Words with their values: each number in a list is that of the word behind it. */
+const listWords = (list: string, step: number): readonly (readonly [words: string, value: number])[] => {
+  let value = -step;
+  return list.split(' ').flatMap((word) => {
+    value = /^\d/.test(word) ? Number(word) - step : value + step;
+    return /^\d/.test(word) ? [] : [[word, value] as const];
+  });
+};
 
 const belowHundred: Step = { next: new Map() };
 const digitsOfWord = new Map<string, number>();
@@ -35,25 +38,27 @@ for (const language of languages) {
     const most = language.longTens.split(' ').includes(ten) ? 19 : 9;
     for (const [unit, more] of units.filter(([, own]) => own > 0 && own <= most)) {
       learn(`${ten} ${unit}`, value + more);
-      if (language.joint[1].split(' ').includes(unit)) learn(`${ten} ${language.joint[0]} ${unit}`, value + more);
+      if (language.jointUnits.split(' ').includes(unit)) learn(`${ten} ${language.joint} ${unit}`, value + more);
     }
   }
 }
 
-const hundreds = wordsOf(({ hundreds: words }) => words);
+const hundreds = wordsOf('hundreds');
 /** A hundred by itself is a number. */
-const lone = wordsOf(({ loneHundred }) => loneHundred);
-const thousands = wordsOf(({ thousands: words }) => words);
+const lone = wordsOf('loneHundred');
+const thousands = wordsOf('thousands');
 const repeats = new Map(
-  languages.flatMap(({ repeats: words }) => words.map((word, index) => [word, index + 2] as const)),
+  [wordsOf('twice'), wordsOf('thrice')].flatMap((words, index) =>
+    Array.from(words, (word) => [word, index + 2] as const),
+  ),
 );
 /** Letters and words that are a zero between digits. */
-export const zeros = wordsOf(({ zeros: words }) => words);
-const times = wordsOf(({ times: words }) => words);
-const joints = wordsOf(({ joint }) => joint[0]);
-const ands = wordsOf(({ and }) => and);
+export const zeros = wordsOf('zeros');
+const times = wordsOf('times');
+const joints = wordsOf('joint');
+const ands = wordsOf('and');
 /** Behind a letter that is no zero. */
-const behindLetter = phrasesOf((language) => `${language.spelledLike},${language.corrections}`);
+const behindLetter = phrasesOf('spelledLike', 'corrections');
 
 /** Most digits that a word, with or without accents, adds to a number. */
 export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
@@ -151,7 +156,7 @@ export const readNumber = (
   const pair = unit?.digits.length === 1 ? { digits: `0${unit.digits}`, next: unit.next } : again;
   return pair && { digits: pair.digits.repeat(Number(first.digits)), next: pair.next };
 };
-const articles = wordsOf(({ articles: words }) => words);
+const articles = wordsOf('articles');
 
 const readOnce = (
   tokens: readonly Token[],

@@ -1,7 +1,7 @@
 /** Spoken text as numbers and the words between them, over one utterance or a whole dictation. */
 
 import type { Span } from './finding.ts';
-import { compilePhrases, languages, phrasesOf, wordsOf } from './languages.ts';
+import { phrasesOf, wordsOf } from './languages.ts';
 import { readNumber } from './number-words.ts';
 import type { Token } from './read-text.ts';
 
@@ -95,15 +95,10 @@ export type Piece = NumberPiece | WordPiece | Turn;
 export const isFiller = (piece: NumberPiece | WordPiece): boolean => piece.kind !== 'number' && piece.isFiller;
 
 /** Said between the parts of a number without ending it. */
-export const fillers = wordsOf(({ fillers: words }) => words);
-const pauses = compilePhrases(
-  languages.flatMap((language) => [
-    [language.hesitations, 'hesitation'] as const,
-    [language.corrections, 'correction'] as const,
-  ]),
-);
-const quantities = phrasesOf((language) => language.quantities);
-const clock = wordsOf((language) => language.clock);
+export const fillers = wordsOf('fillers');
+const pauses = phrasesOf('hesitations', 'corrections');
+const quantities = phrasesOf('quantities');
+const clock = wordsOf('clock');
 const currency = /^[$€£%]$/;
 const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);
 
@@ -142,7 +137,7 @@ export const readPieces = (
     const number = isGlued(tokens, at) ? undefined : readNumber(tokens, at, isSplit, isAfterNumber);
     if (number === undefined) {
       const pause = token.kind === 'word' ? pauses(tokens, at) : undefined;
-      if (pause !== undefined) [pausesUntil, corrects] = [pause.end, pause.meaning === 'correction'];
+      if (pause !== undefined) [pausesUntil, corrects] = [pause.end, pause.meaning === 'corrections'];
       const isPause = at < pausesUntil;
       const isFiller = token.kind === 'word' ? isPause || fillers.has(key) : innerMarks.has(key);
       const kind = token.kind === 'word' ? 'word' : 'mark';

@@ -7,15 +7,21 @@ import type { Piece } from './read-pieces.ts';
 export type Said = Exclude<Piece, { kind: 'turn' }>;
 
 export interface Part extends Span {
-  readonly kind: 'letters' | 'number' | 'word' | 'mark';
+  readonly kind: 'letters' | 'number' | 'word' | 'mark' | 'sign';
   /** Letters and digits of the value, in lower case. */
   readonly text: string;
   readonly piece: Said;
 }
 
-const spelledLike = phrasesOf((language) => language.spelledLike);
-export const alphabet = wordsOf((language) => language.alphabet);
-const twice = wordsOf(({ repeats }) => repeats[0]);
+/** A part of several words, and the index behind them. */
+export type ReadPhrase = (
+  words: readonly { readonly key: string }[],
+  at: number,
+) => (Pick<Part, 'kind' | 'text'> & { readonly end: number }) | undefined;
+
+const spelledLike = phrasesOf('spelledLike');
+export const alphabet = wordsOf('alphabet');
+const twice = wordsOf('twice');
 const apostrophe = /^['\u2019]$/;
 
 export const keyOf = (piece: Said | undefined): string =>
@@ -41,7 +47,7 @@ export const listSaid = (pieces: readonly Piece[]): readonly Said[] => {
 const elided = /^[cdjlmnst]$/;
 
 /** @param isAlphabet whether each name of a letter is one, as in accounts; else only beside other letters, and "deux l" is ll. */
-export const spellOut = (said: readonly Said[], isAlphabet: boolean): readonly Part[] => {
+export const spellOut = (said: readonly Said[], isAlphabet: boolean, readPhrase?: ReadPhrase): readonly Part[] => {
   const words = said.map((piece) => ({ key: !isAlphabet && isO(piece) ? 'o' : keyOf(piece) }));
   const parts: Part[] = [];
   const isLetter = (piece: Said | undefined): boolean => isSingle(piece) || (!isAlphabet && isO(piece));
@@ -63,7 +69,9 @@ export const spellOut = (said: readonly Said[], isAlphabet: boolean): readonly P
     const { key = '' } = words[at] ?? {};
     const isTwice =
       isLetter(said[at + 1]) && (twice.has(key) || (key === '2' && !isAlphabet && isLetter(said[at + 2])));
-    if (isTwice) at = add('letters', (words[at + 1]?.key ?? '').repeat(2), at, behindName(at + 1));
+    const phrase = readPhrase?.(words, at);
+    if (phrase !== undefined) at = add(phrase.kind, phrase.text, at, phrase.end);
+    else if (isTwice) at = add('letters', (words[at + 1]?.key ?? '').repeat(2), at, behindName(at + 1));
     else if (isLetter(piece)) at = add('letters', key, at, behindName(at));
     else if (isNamed(piece) && (isAlphabet || isSpelled(at - 1) || isSpelled(at + 1)))
       at = add('letters', key.charAt(0), at, at + 1);
