@@ -17,12 +17,16 @@ export interface Mention {
 /** A conversation with its pieces and mentions. */
 export interface Talk {
   readonly spoken: readonly Spoken[];
-  /** Pieces of each utterance. */
-  readonly pieces: readonly (readonly Piece[])[];
-  /** Utterances that are read. */
-  readonly chosen: readonly number[];
+  /** Of each utterance; undefined where it is not read. */
+  readonly pieces: readonly (readonly Piece[] | undefined)[];
   readonly mentionsIn: (utterance: number) => readonly Mention[];
 }
+
+/** Calls `make` once for each utterance. */
+export const onceEach = <T>(make: (utterance: number) => T) => {
+  const made: T[] = [];
+  return (utterance: number): T => (made[utterance] ??= make(utterance));
+};
 
 const announcements = compilePhrases(
   languages.flatMap(({ announces: own }) =>
@@ -42,7 +46,7 @@ export const findMentions = (tokens: readonly Token[]): readonly Mention[] => {
 export type InContext = (typeof shortKinds)[number] | 'account';
 
 /** Values that may have fewer digits than any number by itself. */
-export const shortKinds = ['cvv', 'birth', 'last4', 'expiry'] as const;
+export const shortKinds = ['last4', 'cvv', 'birth', 'expiry'] as const;
 /** Whether words announce a value that only they show. */
 export const announces = (mentions: readonly Mention[]): boolean =>
   mentions.some(({ kind }) => shortKinds.some((own) => own === kind));
@@ -52,11 +56,12 @@ const near = { answersWithin: 2, reach: 60 };
 /** A value that follows at once goes before numbers of which it might be a part. */
 export const atOnce = { answersWithin: 0, reach: 12 };
 
+type Utterances = Talk['pieces'];
 type Value = { readonly value: string; readonly spans: readonly Span[] };
 
 const codeFinder =
   (least: number, most: number) =>
-  ([pieces = []]: readonly (readonly Piece[])[]): Value[] =>
+  ([pieces = []]: Utterances): Value[] =>
     findRuns(pieces)
       .map((atoms) => ({ value: textOf(atoms), spans: spansOf(atoms) }))
       .filter(({ value }) => /^\d+$/.test(value) && value.length >= least && value.length <= most);
@@ -64,34 +69,27 @@ const codeFinder =
 /** Claims the first value behind each mention: in the rest of its utterance, then in the beginnings of the next ones. */
 export const claimAnnounced = (
   detector: InContext,
-  { spoken, pieces, chosen, mentionsIn }: Talk,
+  { spoken, pieces, mentionsIn }: Talk,
   claims: Claims,
   { answersWithin, reach } = near,
 ): void => {
-  const found = new Map<number, readonly Value[]>();
-  const valuesIn = (utterance: number): readonly Value[] => {
-    const values =
-      found.get(utterance) ?? finders[detector](pieces.slice(utterance, utterance + 1 + near.answersWithin));
-    found.set(utterance, values);
-    return values;
-  };
-  for (const asked of chosen) {
-    for (const { kind, end } of mentionsIn(asked)) {
-      if (kind !== detector) continue;
-      const places = spoken
-        .slice(asked, asked + 1 + answersWithin)
-        .map(({ text }, by) => ({ text, utterance: asked + by, from: by === 0 ? end : 0 }));
-      const isAnswered = places.some(
-        ({ text, utterance, from }) =>
-          text.includes(`[${detector}]`, from) || claims.hasBegun(detector, utterance, from, from + reach),
-      );
-      if (isAnswered) continue;
-      const values = places.flatMap(({ utterance, from }) =>
-        valuesIn(utterance).filter(({ spans: [first] }) => first && first.start >= from && first.start < from + reach),
-      );
-      const value = values.find(({ spans }) => claims.isFree(spans));
-      if (value !== undefined) claims.add(detector, value.value, value.spans);
-    }
+  const valuesIn = onceEach((at) => finders[detector](pieces.slice(at, at + 1 + near.answersWithin)));
+  const mentions = pieces.flatMap((own, asked) =>
+    (own ? mentionsIn(asked) : []).flatMap(({ kind, end }) => (kind === detector ? [{ asked, end }] : [])),
+  );
+  for (const { asked, end } of mentions) {
+    const places = spoken
+      .slice(asked, asked + 1 + answersWithin)
+      .map(({ text }, by) => ({ text, utterance: asked + by, from: by === 0 ? end : 0 }));
+    const isAnswered = places.some(
+      ({ text, utterance, from }) =>
+        text.includes(`[${detector}]`, from) || claims.hasBegun(detector, utterance, from, from + reach),
+    );
+    const values = places.flatMap(({ utterance, from }) =>
+      valuesIn(utterance).filter(({ spans: [first] }) => first && first.start >= from && first.start < from + reach),
+    );
+    const value = isAnswered ? undefined : values.find(({ spans }) => claims.isFree(spans));
+    if (value !== undefined) claims.add(detector, value.value, value.spans);
   }
 };
 
@@ -138,26 +136,25 @@ const dateFinder = (pattern: string) => {
   const whole = new RegExp(`(?<=^| )(?:${pattern})(?= |$)`, 'g');
   const countWords = (text: string): number => text.split(' ').length;
   /** Values that begin in the first utterance. */
-  return (utterances: readonly (readonly Piece[])[]): Value[] => {
+  return (utterances: Utterances): Value[] => {
     const said = utterances
-      .flat()
+      .flatMap((pieces) => pieces ?? [])
       .filter(
         (piece): piece is Said =>
-          piece.kind !== 'turn' && !(piece.kind !== 'number' && (piece.isFiller || between.has(piece.key))),
+          piece.kind === 'number' || (piece.kind !== 'turn' && !piece.isFiller && !between.has(piece.key)),
       );
     const signs = said.map(signOf);
-    return [...signs.join(' ').matchAll(whole)].flatMap(({ 0: match, index }) => {
-      const from = countWords(signs.join(' ').slice(0, index)) - 1;
-      const own = said.slice(from, from + countWords(match)).filter((piece) => signOf(piece) !== 'x');
-      if (own[0]?.utterance !== said[0]?.utterance) return [];
-      return [
-        { value: own.map((piece) => (piece.kind === 'mark' ? piece.key : piece.text)).join(' '), spans: spansOf(own) },
-      ];
+    const text = signs.join(' ');
+    return [...text.matchAll(whole)].flatMap(({ 0: match, index }) => {
+      const from = countWords(text.slice(0, index)) - 1;
+      const own = said.slice(from, from + countWords(match)).filter((_, at) => signs[from + at] !== 'x');
+      const value = own.map((piece) => piece.text).join(' ');
+      return own[0]?.utterance === said[0]?.utterance ? [{ value, spans: spansOf(own) }] : [];
     });
   };
 };
 
-const finders: Readonly<Record<InContext, (utterances: readonly (readonly Piece[])[]) => Value[]>> = {
+const finders: Readonly<Record<InContext, (utterances: Utterances) => Value[]>> = {
   cvv: codeFinder(3, 4),
   last4: codeFinder(4, 4),
   account: codeFinder(5, 23),

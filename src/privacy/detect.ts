@@ -10,6 +10,8 @@ import {
   findMentions,
   type InContext,
   type Mention,
+  onceEach,
+  shortKinds,
   type Talk,
 } from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
@@ -18,8 +20,8 @@ import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { chooseUtterances } from './first-look.ts';
 import type { Announced } from './languages/fr.ts';
-import { Budget, joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
-import { readPlain, readTokens, type Token } from './read-text.ts';
+import { Budget, joinTurns, readPieces, type Spoken } from './read-pieces.ts';
+import { readPlain, readTokens } from './read-text.ts';
 import { type Atom, Claims, findRuns } from './runs.ts';
 
 interface DetectOptions extends Pick<NumberOptions, 'isOn' | 'countries'> {
@@ -34,26 +36,22 @@ interface DetectOptions extends Pick<NumberOptions, 'isOn' | 'countries'> {
  * No two findings overlap.
  */
 export const detect = (conversation: readonly Spoken[], options: DetectOptions, budget = new Budget(conversation)) => {
-  const { patterns, isOn } = options;
   const plain = conversation.map(({ text }) => readPlain(text));
-  const spoken = conversation.map(({ speaker }, index) => ({ speaker, text: plain[index]?.text ?? '' }));
+  const spoken = conversation.map(({ speaker }, at) => ({ speaker, text: plain[at]?.text ?? '' }));
   const claims = new Claims(spoken);
-  const read: Token[][] = [];
-  const tokensOf = (at: number): readonly Token[] => (read[at] ??= readTokens(spoken[at]?.text ?? ''));
-  const heard: (readonly Mention[])[] = [];
-  const mentionsIn = (at: number): readonly Mention[] => (heard[at] ??= findMentions(tokensOf(at)));
+  const tokensOf = onceEach((at) => readTokens(spoken[at]?.text ?? ''));
+  const mentionsIn = onceEach((at) => findMentions(tokensOf(at)));
   const isChosen = chooseUtterances(spoken, (at) => announces(mentionsIn(at)));
   if (isChosen !== undefined) {
-    if (isOn('email'))
-      for (const [index, { text }] of spoken.entries())
-        for (const { value, spans } of findWrittenEmails(text, index)) claims.add('email', value, spans);
-    const pieces = spoken.map(({ text }, at): readonly Piece[] =>
-      isChosen[at] ? readPieces(tokensOf(at), at, hyphened.test(text)) : text === '' ? [] : passedOver,
+    if (options.isOn('email'))
+      for (const [at, { text }] of spoken.entries())
+        for (const { value, spans } of findWrittenEmails(text, at)) claims.add('email', value, spans);
+    const pieces = spoken.map(({ text }, at) =>
+      isChosen[at] ? readPieces(tokensOf(at), at, hyphened.test(text)) : text === '' ? [] : undefined,
     );
-    const chosen = [...isChosen.keys()].filter((at) => isChosen[at]);
-    detectIn({ spoken, pieces, chosen, mentionsIn }, { ...options, budget }, claims);
+    detectIn({ spoken, pieces, mentionsIn }, { ...options, budget }, claims);
   }
-  for (const { name, pattern } of patterns) claimPattern(spoken, name, pattern, claims);
+  for (const { name, pattern } of options.patterns) claimPattern(spoken, name, pattern, claims);
   const findings = budget.over.size === 0 ? claims.findings : coverWhole(spoken, claims.findings, budget.over);
   return findings.map((finding) => ({
     ...finding,
@@ -84,46 +82,26 @@ const coverWhole = (spoken: readonly Spoken[], findings: readonly Finding[], ove
 const hyphened =
   /\b(?:vingt|trente|quarante|cinquante|soixante|dix|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)-\p{L}/iu;
 
-/** Placeholder for a skipped utterance; it splits runs of digits and is part of no finding. */
-const passedOver: readonly Piece[] = [
-  {
-    kind: 'mark',
-    key: '',
-    text: '',
-    utterance: -1,
-    start: 0,
-    end: 0,
-    isSpaced: false,
-    isFiller: false,
-    isCorrection: false,
-  },
-];
-
 const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budget'>, claims: Claims): void => {
   const { spoken, pieces, mentionsIn } = talk;
   const { isOn, budget } = options;
-  const named = new Map<number, ReadonlySet<Announced>>();
-  const kindsNear = (utterance: number): ReadonlySet<Announced> =>
-    new Set(mentionsNear(utterance).map(({ kind }) => kind));
-  const mentionsNear = (utterance: number): readonly Mention[] =>
-    [0, 1, -1, -2, -3].flatMap((by) => (spoken[utterance + by] === undefined ? [] : mentionsIn(utterance + by)));
+  const mentionsAt = (utterance: number): readonly Mention[] =>
+    spoken[utterance] === undefined ? [] : mentionsIn(utterance);
+  const kindsNear = onceEach(
+    (utterance) => new Set([0, 1, -1, -2, -3].flatMap((by) => mentionsAt(utterance + by)).map(({ kind }) => kind)),
+  );
   /** By the same utterance, the next or one of three before. */
-  const isNamed = (kind: Announced, utterance: number): boolean => {
-    const kinds = named.get(utterance) ?? kindsNear(utterance);
-    named.set(utterance, kinds);
-    return kinds.has(kind);
-  };
+  const isNamed = (kind: Announced, utterance: number): boolean => kindsNear(utterance).has(kind);
   const nameAt = (utterance: number, start: number): Announced | undefined => {
     for (const by of [0, 1, 2, 3]) {
-      const asked = spoken[utterance - by] === undefined ? [] : mentionsIn(utterance - by);
-      const last = asked.findLast(({ end }) => by > 0 || end <= start);
+      const last = mentionsAt(utterance - by).findLast(({ end }) => by > 0 || end <= start);
       // Each mention announces one value.
       if (last !== undefined) return claims.hasAny(utterance - by, last.end, utterance, start) ? undefined : last.kind;
     }
     return mentionsIn(utterance)[0]?.kind;
   };
-  const claim = (kind: InContext, within?: typeof atOnce): void => {
-    if (isOn(kind)) claimAnnounced(kind, talk, claims, within);
+  const claim = (kinds: readonly InContext[], within?: typeof atOnce): void => {
+    for (const kind of kinds) if (isOn(kind)) claimAnnounced(kind, talk, claims, within);
   };
   const [own, all] = joinTurns(spoken, pieces);
   const runs = [
@@ -134,18 +112,15 @@ const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budg
     if (isOn('email')) claimSpokenEmails(stream, claims);
     if (isOn('iban')) claimIbans(stream, isNamed, nameAt, claims);
   }
-  claim('account');
-  for (const kind of ['cvv', 'last4', 'expiry'] as const) claim(kind, atOnce);
+  claim(['account']);
+  claim(['last4', 'cvv', 'expiry'], atOnce);
   detectNumbers(runs, { ...options, isNamed, nameAt }, claims);
-  for (const kind of ['last4', 'cvv', 'birth', 'expiry'] as const) claim(kind);
+  claim(shortKinds);
   if (budget.over.size > 0) claimHalves(runs, budget.over, claims);
 };
 
 const claimPattern = (spoken: readonly Spoken[], name: string, pattern: RegExp, claims: Claims): void => {
-  for (const [utterance, { text }] of spoken.entries()) {
-    for (const match of text.matchAll(pattern)) {
-      if (match[0] !== '')
-        claims.add(name, match[0], [{ utterance, start: match.index, end: match.index + match[0].length }]);
-    }
-  }
+  for (const [utterance, { text }] of spoken.entries())
+    for (const { 0: found, index: start } of text.matchAll(pattern))
+      if (found !== '') claims.add(name, found, [{ utterance, start, end: start + found.length }]);
 };

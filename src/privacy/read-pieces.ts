@@ -195,22 +195,24 @@ export const longestInterruption = 3;
  * The pieces of each speaker alone, and of all speakers in order: one speaker may begin a number and another one end
  * it.
  */
-export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[]) => {
+export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[] | undefined)[]) => {
   const streams: readonly [own: Piece[][], all: Piece[][]] = [[], []];
   const openStreams = new Map<string | undefined, { last: number; pieces: Piece[] }>();
   const isDialogue = spoken.some(({ speaker }) => speaker !== spoken[0]?.speaker);
   for (const [index, { speaker }] of spoken.entries()) {
+    const own = pieces[index];
     for (const key of isDialogue ? [speaker, undefined] : [speaker]) {
       let stream = openStreams.get(key);
-      if (stream === undefined || index - stream.last > longestInterruption) {
-        stream = { last: index, pieces: [] };
-        openStreams.set(key, stream);
-        streams[key === undefined ? 1 : 0].push(stream.pieces);
+      if (own === undefined) openStreams.delete(key);
+      else {
+        if (stream === undefined || index - stream.last > longestInterruption) {
+          stream = { last: index, pieces: [] };
+          openStreams.set(key, stream);
+          streams[key === undefined ? 1 : 0].push(stream.pieces);
+        } else stream.pieces.push({ kind: 'turn', isOther: spoken[stream.last]?.speaker !== speaker });
+        for (const piece of own) stream.pieces.push(piece);
+        stream.last = index;
       }
-      const isOther = spoken[stream.last]?.speaker !== speaker;
-      if (stream.pieces.length > 0) stream.pieces.push({ kind: 'turn', isOther });
-      for (const piece of pieces[index] ?? []) stream.pieces.push(piece);
-      stream.last = index;
     }
   }
   return streams;

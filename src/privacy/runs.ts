@@ -6,8 +6,6 @@ import type { Budget, Groups, NumberPiece, Piece, Spoken } from './read-pieces.t
 export class Claims {
   readonly findings: Finding[] = [];
   readonly #taken = new Map<number, Uint8Array>();
-  /** Where values of a detector begin. */
-  readonly #begun = new Set<string>();
   readonly #spoken: readonly Spoken[];
 
   constructor(spoken: readonly Spoken[]) {
@@ -29,17 +27,15 @@ export class Claims {
 
   /** Whether a value of a detector begins at one of the characters. */
   hasBegun(detector: string, utterance: number, from: number, to: number): boolean {
-    for (let at = from; at < to; at += 1) if (this.#begun.has(`${detector} ${utterance} ${at}`)) return true;
-    return false;
+    const isWithin = (span: Span | undefined) => span?.utterance === utterance && span.start >= from && span.start < to;
+    return this.findings.some(({ detector: own, spans }) => own === detector && isWithin(spans[0]));
   }
 
   /** The value has its places if they are free. */
   add(detector: string, value: string, atoms: readonly Span[]): void {
-    const [first] = atoms;
-    if (first === undefined || !this.isFree(atoms)) return;
+    if (atoms.length === 0 || !this.isFree(atoms)) return;
     const spans = spansOf(atoms);
     this.findings.push({ detector, value, spans });
-    this.#begun.add(`${detector} ${first.utterance} ${first.start}`);
     for (const { utterance, start, end } of spans) {
       const taken = this.#taken.get(utterance) ?? new Uint8Array(this.#spoken[utterance]?.text.length ?? 0);
       this.#taken.set(utterance, taken.fill(1, start, end));
