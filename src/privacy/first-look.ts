@@ -23,55 +23,60 @@ const letters = new Uint8Array(0x250).map((_, code) => {
 /** Only Latin letters and common punctuation are handled. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
-const lastWords = (lists: readonly string[]): ReadonlySet<string> =>
-  new Set(lists.flatMap((list) => splitPhrases(list).map((words) => words.at(-1) ?? '')));
-const saidAs = (sign: string) => meaningsOf('signs').flatMap(([said, own]) => (own === sign ? [said] : []));
-const addressSigns = new Set([...lastWords(saidAs('@')), 'at', 'chez']);
-const addressDots = lastWords(saidAs('.'));
-/** Words behind which a number goes on after more words than elsewhere. */
-const goesOn = lastWords(languages.flatMap(({ corrections, hesitations }) => [corrections, hesitations]));
 /** Of a card verification value, or of month and year. */
 const fewestDigits = 3;
-/** Our own tokens, which detectors skip. */
-const tokenBegin = 'ph';
-/** Words of phrases that announce values of many digits: nearly all talk has some. */
-const usual = new Set(
-  languages.flatMap(({ announces: { cvv: _cvv, birth: _birth, last4: _last4, expiry: _expiry, ...others } }) =>
-    Object.values(others).flatMap(splitPhrases).flat(),
-  ),
-);
-/** The most telling word of each phrase that announces a value of few digits. */
-const cues = new Set(
-  languages.flatMap(({ announces }) =>
-    shortKinds
-      .flatMap((kind) => splitPhrases(announces[kind]))
-      .map((words) => {
-        const byLength = words.toReversed().sort((a, b) => b.length - a.length);
-        return toKey(
-          byLength.find((word) => word.length > 2 && !usual.has(word) && !mostDigitsOf.has(word)) ?? byLength[0] ?? '',
-        );
-      }),
-  ),
-);
-/** Every other word is neither number nor filler. */
-const known = new Set([
-  ...cues,
-  ...mostDigitsOf.keys(),
-  ...fillers,
-  ...addressSigns,
-  ...addressDots,
-  ...goesOn,
-  tokenBegin,
-]);
-/** The first and the last letter, small or capital. */
+
+/**
+ * Facts of a word; every word without any is neither number nor filler. `corrects` = behind it a number goes on after
+ * more words than elsewhere. `isCue` = announces a value of few digits. `isToken` = our own tokens begin so.
+ */
+const noFacts = {
+  digits: 0,
+  isFiller: false,
+  corrects: false,
+  isSign: false,
+  isDot: false,
+  isCue: false,
+  isToken: false,
+};
+const known = new Map<string, typeof noFacts>();
+/** By first and last letter, a bit for each length of a known word: nearly all talk is passed over without making strings. */
+const knownLengths = new Int32Array(1024);
 const endsOf = (text: string, from: number, to: number): number =>
   ((letters[text.charCodeAt(from)] as number) << 5) | (letters[text.charCodeAt(to - 1)] as number);
-/** By these, a bit for each length of a known word: nearly all talk is passed over without making strings. */
-const knownLengths = new Int32Array(1024);
-for (const word of known) {
-  const ends = endsOf(word, 0, word.length);
-  knownLengths[ends] = (knownLengths[ends] as number) | (1 << word.length);
-}
+const learn = (words: Iterable<string>, facts: Partial<typeof noFacts>): void => {
+  for (const word of words) {
+    known.set(word, { ...noFacts, ...known.get(word), ...facts });
+    const ends = endsOf(word, 0, word.length);
+    knownLengths[ends] = (knownLengths[ends] as number) | (1 << word.length);
+  }
+};
+
+const lastWords = (phrases: string): readonly string[] => splitPhrases(phrases).map((words) => words.at(-1) ?? '');
+const lastWordsOf = (sign: string): readonly string[] =>
+  meaningsOf('signs').flatMap(([said, own]) => (own === sign ? lastWords(said) : []));
+const phrasesOfKinds = (isMeant: (kind: string) => boolean) =>
+  languages.flatMap(({ announces }) =>
+    Object.entries(announces).flatMap(([kind, phrases]) => (isMeant(kind) ? splitPhrases(phrases) : [])),
+  );
+const isShort = (kind: string): boolean => shortKinds.some((own) => own === kind);
+/** Words of phrases that announce values of many digits: nearly all talk has some. */
+const usual = new Set(phrasesOfKinds((kind) => !isShort(kind)).flat());
+const isTelling = (word: string): boolean => word.length > 2 && !usual.has(word) && !mostDigitsOf.has(word);
+/** The most telling word of a phrase. */
+const cueOf = (words: readonly string[]): string => {
+  const byLength = words.toReversed().sort((a, b) => b.length - a.length);
+  return toKey(byLength.find(isTelling) ?? byLength[0] ?? '');
+};
+
+for (const [word, digits] of mostDigitsOf) learn([word], { digits });
+learn(fillers, { isFiller: true });
+for (const { corrections, hesitations } of languages)
+  learn(lastWords(`${corrections},${hesitations}`), { corrects: true });
+learn(['at', 'chez', ...lastWordsOf('@')], { isSign: true });
+learn(lastWordsOf('.'), { isDot: true });
+learn(phrasesOfKinds(isShort).map(cueOf), { isCue: true });
+learn(['ph'], { isToken: true });
 const tokenGoesOn = /_[a-z\d]+_[a-z2-7]{52}/y;
 
 /** A word that is neither number nor filler. */
@@ -99,23 +104,21 @@ export const lookAt = (text: string) => {
     if ((letters[code] as number) > 0) {
       let highest = code;
       for (; (letters[text.charCodeAt(at)] as number) > 0; at += 1) highest |= text.charCodeAt(at);
-      const lengths = knownLengths[endsOf(text, from, at)] as number;
-      const word = (lengths & (1 << (at - from))) === 0 ? '' : text.slice(from, at).toLowerCase();
-      hasCue ||= word !== '' && cues.has(highest > 0x7f ? toKey(word) : word);
-      if (!known.has(word)) {
-        // Letters of an account, not "I", "a", "il y a" and "c'est".
-        if (at - from > 1) addWord(parts);
-        else if (!/[aiy'\u2019]/i.test(text.slice(from - 1, at + 1))) parts.push(1);
-        continue;
-      }
-      const spoken = mostDigitsOf.get(word);
-      if (spoken !== undefined) count(spoken);
-      else if (goesOn.has(word)) parts.push(0);
-      else if (!fillers.has(word)) addWord(parts);
+      const isKnown = ((knownLengths[endsOf(text, from, at)] as number) & (1 << (at - from))) !== 0;
+      const word = isKnown ? text.slice(from, at).toLowerCase() : '';
+      const facts = isKnown ? known.get(highest > 0x7f ? toKey(word) : word) : undefined;
+      if (facts?.digits) count(facts.digits);
+      // Letters of an account, not "I", "a", "il y a" and "c'est".
+      else if (facts === undefined && at - from === 1) {
+        if (!/[aiy'\u2019]/i.test(text.slice(from - 1, at + 1))) parts.push(1);
+      } else if (facts?.corrects) parts.push(0);
+      else if (!facts?.isFiller) addWord(parts);
+      if (facts === undefined) continue;
+      hasSign ||= facts.isSign;
+      hasDot ||= facts.isDot;
+      hasCue ||= facts.isCue;
       tokenGoesOn.lastIndex = at;
-      if (word === tokenBegin && tokenGoesOn.test(text)) at = tokenGoesOn.lastIndex;
-      hasSign ||= addressSigns.has(word);
-      hasDot ||= addressDots.has(word);
+      if (facts.isToken && tokenGoesOn.test(text)) at = tokenGoesOn.lastIndex;
     } else if (isDigit(code)) {
       while (isDigit(text.charCodeAt(at))) at += 1;
       // Accounts have letters and digits in one.
@@ -171,15 +174,12 @@ const goOn = (run: Run, { parts }: Look, index: number, choose: (from: number, t
   run.last = index;
   run.words = Math.max(run.words, interruptionWords);
   for (const part of parts) {
-    if (part === 0) run.words += interruptionWords;
-    if (part <= 0) {
-      run.words += part;
-      if (run.words < 0) run.digits = 0;
-      continue;
-    }
+    if (part > 0) run.words = interruptionWords;
+    else run.words += part || interruptionWords;
+    if (run.words < 0) run.digits = 0;
+    if (part <= 0) continue;
     if (run.digits === 0) run.from = index;
     run.digits += part;
-    run.words = interruptionWords;
     if (run.digits >= leastDigits) choose(run.from, index);
   }
 };

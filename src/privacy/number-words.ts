@@ -60,13 +60,13 @@ const ands = wordsOf('and');
 /** Behind a letter that is no zero. */
 const behindLetter = phrasesOf('spelledLike', 'corrections');
 
-/** Most digits that a word, with or without accents, adds to a number. */
+/** Most digits that a word adds to a number. */
 export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
   ...digitsOfWord,
   ...[...hundreds].map((word) => [word, 3] as const),
   ...[...thousands].map((word) => [word, 4] as const),
   ...[...repeats].map(([word, count]) => [word, 2 * count - 2] as const),
-  ...[...zeros, 'z\u00e9ro'].map((word) => [word, 1] as const),
+  ...[...zeros].map((word) => [word, 1] as const),
 ]);
 
 const isIn = (words: ReadonlySet<string>, token: Token | undefined): boolean => words.has(token?.key ?? '');
