@@ -106,24 +106,33 @@ const cleanField = (value: unknown, node: RuleNode, name: string, pass: Pass): u
     : cleanValue(value, node, { name, depth: 1 }, pass);
 };
 
-/** Where a value stands: its field's name may announce it. */
-type At = { readonly name: string; readonly depth: number };
+/** Where a value stands: its field's name may announce it. `text` = name of the said text in the items of a list. */
+type At = { readonly name: string; readonly depth: number; readonly text?: 'content' | 'value' | undefined };
 
 /** The value with the rules applied; the same one where nothing had to change. @throws RangeError when nested too deeply. */
-const cleanValue = (value: unknown, node: RuleNode, { name, depth }: At, pass: Pass): unknown => {
+const cleanValue = (value: unknown, node: RuleNode, { name, depth, text }: At, pass: Pass): unknown => {
   if (typeof value !== 'object' || value === null) return cleanLeaf(value, node, name, pass);
   if (depth > maxDepth) throw new RangeError('nested too deeply');
   if (!node.mayAct) return value;
   if (Array.isArray(value)) {
-    const items = mapChanged(value, (item) => cleanValue(item, node, { name, depth: depth + 1 }, pass));
-    if (items.every((item) => item === gone) && node.action === 'drop') return gone;
-    return items === value ? value : items.filter((item) => item !== gone);
+    const items = mapChanged(value, (item) =>
+      cleanValue(item, node, { name, depth: depth + 1, text: isObject(item) ? text : undefined }, pass),
+    );
+    if (text === undefined && items.every((item) => item === gone) && node.action === 'drop') return gone;
+    return text !== undefined || items === value ? items : items.filter((item) => item !== gone);
   }
-  const fields = cleanFields(value as Fields, node, pass, (item, inner, own) =>
-    cleanValue(item, inner, { name: own, depth: depth + 1 }, pass),
-  );
-  return node.action === 'drop' && Object.keys(fields).length === 0 ? gone : fields;
+  const fields = cleanFields(value as Fields, node, pass, (item, inner, own) => {
+    if (own === text && isSaid(item, inner)) return item;
+    if (typeof item !== 'object') return cleanLeaf(item, inner, own, pass);
+    const isList = own === 'words' && text === 'content' && Array.isArray(item) && inner.action !== 'drop';
+    return cleanValue(item, inner, { name: own, depth: depth + 1, text: isList ? 'value' : undefined }, pass);
+  });
+  return text === undefined && node.action === 'drop' && Object.keys(fields).length === 0 ? gone : fields;
 };
+
+/** Spoken text is replaced already, and needs another look only under a further rule. */
+const isSaid = (value: unknown, { action }: RuleNode): boolean =>
+  typeof value === 'string' && (action === 'redact' || action === 'keep');
 
 const isSmall = (value: unknown) => typeof value === 'number' && (!Number.isInteger(value) || Math.abs(value) < 1e6);
 
@@ -178,10 +187,8 @@ const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknow
   const items: readonly unknown[] = Array.isArray(callData) ? callData : [];
   const sent = readUtterances(callData);
   const { said, redactions } = redactSaid(items, sent, readsSpeech(node), pass);
-  const inner = node.child('callData');
-  const kept = Array.isArray(callData)
-    ? mapChanged(said, besideCleaner(inner, { text: 'content', name: 'callData', depth: 3 }, pass))
-    : cleanValue(callData, inner, { name: 'callData', depth: 2 }, pass);
+  const at = { name: 'callData', depth: 2, text: Array.isArray(callData) ? ('content' as const) : undefined };
+  const kept = cleanValue(Array.isArray(callData) ? said : callData, node.child('callData'), at, pass);
   const patterns = pass.rules.patterns.map(({ name }) => name);
   const marks =
     node.child(redactionsField).action === 'drop' ? undefined : listRedactions(held, redactions, sent, patterns);
@@ -229,27 +236,6 @@ const redactSaid = (
 const mapChanged = (items: readonly unknown[], change: (item: unknown, index: number) => unknown) => {
   const changed = items.map(change);
   return changed.every((item, index) => item === items[index]) ? items : changed;
-};
-
-/** Spoken text is replaced already, and needs another look only under a further rule. */
-const isSaid = (value: unknown, { action }: RuleNode): boolean =>
-  typeof value === 'string' && (action === 'redact' || action === 'keep');
-
-/** Cleans fields beside the text that was said: unknown ones may hold anything. @param text the name of that text. */
-const besideCleaner = (
-  node: RuleNode,
-  { text, name, depth }: At & { readonly text: 'content' | 'value' },
-  pass: Pass,
-): ((item: unknown) => unknown) => {
-  const cleanOne = (value: unknown, inner: RuleNode, own: string): unknown => {
-    if (own === text && isSaid(value, inner)) return value;
-    if (own === 'words' && text === 'content' && Array.isArray(value) && inner.action !== 'drop')
-      return mapChanged(value, besideCleaner(inner, { text: 'value', name: own, depth: depth + 2 }, pass));
-    if (typeof value !== 'object') return cleanLeaf(value, inner, own, pass);
-    return cleanValue(value, inner, { name: own, depth: depth + 1 }, pass);
-  };
-  return (item) =>
-    isObject(item) ? cleanFields(item, node, pass, cleanOne) : cleanValue(item, node, { name, depth }, pass);
 };
 
 const joined = new Set<string>(joinedDetectors);

@@ -28,25 +28,25 @@ const fewestDigits = 3;
 
 /**
  * Facts of a word; every word without any is neither number nor filler. `corrects` = behind it a number goes on after
- * more words than elsewhere. `isCue` = announces a value of few digits. `isToken` = our own tokens begin so.
+ * more words than elsewhere. `isCue` = announces a value of few digits. `isOurs` = our own tokens begin so.
  */
-const noFacts = {
+const none = {
   digits: 0,
   isFiller: false,
   corrects: false,
   isSign: false,
   isDot: false,
   isCue: false,
-  isToken: false,
+  isOurs: false,
 };
-const known = new Map<string, typeof noFacts>();
+const known = new Map<string, typeof none>();
 /** By first and last letter, a bit for each length of a known word: nearly all talk is passed over without making strings. */
 const knownLengths = new Int32Array(1024);
 const endsOf = (text: string, from: number, to: number): number =>
   ((letters[text.charCodeAt(from)] as number) << 5) | (letters[text.charCodeAt(to - 1)] as number);
-const learn = (words: Iterable<string>, facts: Partial<typeof noFacts>): void => {
+const learn = (words: Iterable<string>, facts: Partial<typeof none>): void => {
   for (const word of words) {
-    known.set(word, { ...noFacts, ...known.get(word), ...facts });
+    known.set(word, { ...none, ...known.get(word), ...facts });
     const ends = endsOf(word, 0, word.length);
     knownLengths[ends] = (knownLengths[ends] as number) | (1 << word.length);
   }
@@ -76,7 +76,7 @@ for (const { corrections, hesitations } of languages)
 learn(['at', 'chez', ...lastWordsOf('@')], { isSign: true });
 learn(lastWordsOf('.'), { isDot: true });
 learn(phrasesOfKinds(isShort).map(cueOf), { isCue: true });
-learn(['ph'], { isToken: true });
+learn(['ph'], { isOurs: true });
 const tokenGoesOn = /_[a-z\d]+_[a-z2-7]{52}/y;
 
 /** A word that is neither number nor filler. */
@@ -118,7 +118,7 @@ export const lookAt = (text: string) => {
       hasDot ||= facts.isDot;
       hasCue ||= facts.isCue;
       tokenGoesOn.lastIndex = at;
-      if (facts.isToken && tokenGoesOn.test(text)) at = tokenGoesOn.lastIndex;
+      if (facts.isOurs && tokenGoesOn.test(text)) at = tokenGoesOn.lastIndex;
     } else if (isDigit(code)) {
       while (isDigit(text.charCodeAt(at))) at += 1;
       // Accounts have letters and digits in one.
