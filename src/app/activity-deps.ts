@@ -10,7 +10,7 @@ import { readVersion } from '../lib/find-built.ts';
 import { startOfDay } from '../lib/timestamps.ts';
 import { repeatEvery } from '../lib/timing.ts';
 import { martSettings } from '../marts/mart.ts';
-import { renderViews } from '../marts/render-views.ts';
+import { openMartColumns, renderViews } from '../marts/render-views.ts';
 import type { IngestDeps, WarehouseTarget } from '../pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../pipeline/load/check-ledger.ts';
 import { versionOfRules } from '../privacy/rules.ts';
@@ -20,6 +20,7 @@ import { beginWalk, registerWarehouse } from '../store/loads/warehouses.ts';
 import { createQuotaMemory } from '../store/meta.ts';
 import { createDriftWatch } from '../store/status/drift.ts';
 import type { Store } from '../store/store.ts';
+import type { Readers } from '../warehouse/grants.ts';
 import type { Place } from '../warehouse/kind.ts';
 import { kindOf, kinds } from '../warehouse/kinds.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
@@ -139,6 +140,14 @@ export const settingsOf = (config: Config, name: string) => {
   const settings = configuredWarehouse(config, name);
   return { settings, place: kindOf(settings).place(settings) };
 };
+
+/** The groups of readers, under the names that PostgreSQL gives them unless an operator chooses others. */
+export const readersOf = ({ settings, place }: ReturnType<typeof settingsOf>): Readers => ({
+  analyst: 'callsync_analyst',
+  restricted: 'callsync_restricted',
+  marts: place.marts,
+  openMarts: settings.marts ? openMartColumns : {},
+});
 
 /** A warehouse by its name; without a name, the first of the kind that is listed first. @throws CallsyncError USAGE_WAREHOUSE */
 export const chooseWarehouse = (config: Config, name?: string) => {

@@ -4,6 +4,7 @@ import { type CallDocument, callFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
 import { allFields, tableOf } from '../../schemas/tables.ts';
+import { plainDecimal } from '../lib/decimal.ts';
 import { bytesOf } from '../lib/encoded.ts';
 import * as sign from '../lib/json-signs.ts';
 import { isObject } from '../lib/parse-json.ts';
@@ -440,26 +441,14 @@ const cleanJson = (value: unknown, depth = 0): unknown => {
   return value;
 };
 
-const decimal = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
 /** Digits on each side of the point that every warehouse's decimal type holds. */
 const maxDecimalDigits = 38;
 
-/** Decimal text → canonical decimal text (no exponent, no superfluous zeros). */
+/** As every warehouse's decimal type holds it. */
 const parseDecimal = (text: string): string | undefined => {
-  const match = decimal.exec(text.trim());
-  if (match === null) return undefined;
-  const [, sign, whole = '', fraction = '', exponent = '0'] = match;
-  if (whole === '' && fraction === '') return undefined;
-  const shift = Number(exponent);
-  if (Math.abs(shift) > 2 * maxDecimalDigits + whole.length + fraction.length) return undefined;
-  const digits = whole + fraction;
-  const point = whole.length + shift;
-  const padded = point < 0 ? '0'.repeat(-point) + digits : digits.padEnd(Math.max(point, digits.length), '0');
-  const left = padded.slice(0, Math.max(point, 0)).replace(/^0+/, '');
-  const right = padded.slice(Math.max(point, 0)).replace(/0+$/, '');
-  if (left.length > maxDecimalDigits || right.length > maxDecimalDigits) return undefined;
-  const value = `${left || '0'}${right === '' ? '' : `.${right}`}`;
-  return sign === '-' && value !== '0' ? `-${value}` : value;
+  const plain = plainDecimal(text);
+  const sides = plain?.replace('-', '').split('.') ?? [];
+  return sides.every(({ length }) => length <= maxDecimalDigits) ? plain : undefined;
 };
 
 /** Number text (`"123"`, as duration is sent, §2.1) → number. */

@@ -2,9 +2,11 @@
  * One canonical text per row, equal for equal values in every warehouse, and one hash over the rows of a call. Load ids
  * are left out, because they are not data of the call.
  */
+
 import { hash } from 'node:crypto';
 import type { CallTableName, Column, Row, Table, WordArrays } from '../../schemas/tables.ts';
 import { callTables, columnsOf, keptTables, tableOf, tables, wordsView } from '../../schemas/tables.ts';
+import { plainDecimal } from '../lib/decimal.ts';
 import type { CallDigest, DigestedName, FlatRows, Warehouse } from './warehouse.ts';
 
 /**
@@ -56,20 +58,8 @@ const sortKeys = (value: unknown): unknown => {
   return { members: members.sort(([a], [b]) => (a < b ? -1 : 1)) };
 };
 
-/** `-0012.500`, `+12.5` and `12.5e0` are one number; returns plain digits without needless zeros. */
-export const canonicalDecimal = (text: string): string => {
-  const match = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text.trim());
-  if (match === null) return text;
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match;
-  const digits = whole + fraction;
-  const point = whole.length + Number(exponent);
-  const padded = point <= 0 ? '0'.repeat(1 - point) + digits : digits.padEnd(point, '0');
-  const cut = point <= 0 ? 1 : point;
-  const integer = padded.slice(0, cut).replace(/^0+(?=\d)/, '');
-  const rest = padded.slice(cut).replace(/0+$/, '');
-  const plain = rest === '' ? integer : `${integer}.${rest}`;
-  return sign === '-' && plain !== '0' ? `-${plain}` : plain;
-};
+/** One text for equal decimals; a text that is none stays. */
+export const canonicalDecimal = (text: string): string => plainDecimal(text) ?? text;
 
 /** `documents` is left out, because a warehouse may be configured without it. */
 export const contentTables = keptTables(false) as readonly (Table & {

@@ -1,6 +1,5 @@
-import { openMarts, openWarehouse, settingsOf } from '../../app/activity-deps.ts';
+import { openMarts, openWarehouse, readersOf, settingsOf } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
-import { openMartColumns } from '../../marts/render-views.ts';
 import { argument, flag, leaf, option } from '../shell/define.ts';
 
 export default leaf({
@@ -30,8 +29,7 @@ callsync grants again after an upgrade. On PostgreSQL, both are group roles: GRA
   run: async (name, options, store, services) => {
     const { analyst, restricted } = options;
     const warehouse = openWarehouse(services, store, name);
-    const { settings, place } = settingsOf(services.config, warehouse.name);
-    const readers = { analyst, restricted, marts: place.marts, openMarts: settings.marts ? openMartColumns : {} };
+    const readers = { ...readersOf(settingsOf(services.config, warehouse.name)), analyst, restricted };
     const statements = warehouse.grants.statements(readers);
     const applied = options.apply === true;
     if (!applied) {

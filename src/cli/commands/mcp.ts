@@ -1,5 +1,5 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { chooseWarehouse } from '../../app/activity-deps.ts';
+import { chooseWarehouse, readersOf } from '../../app/activity-deps.ts';
 import { explain } from '../../app/open-health.ts';
 import { openUsers } from '../../app/open-operations.ts';
 import { openStoreServer, readActor, type Services, withServices } from '../../app/services.ts';
@@ -9,7 +9,6 @@ import { terminal } from '../../lib/errors.ts';
 import { readVersion } from '../../lib/find-built.ts';
 import { say } from '../../lib/say.ts';
 import { openSecret } from '../../lib/secret.ts';
-import { openMartColumns } from '../../marts/render-views.ts';
 import { createAssistant } from '../../mcp/assistant.ts';
 import { serveHttp } from '../../mcp/serve-http.ts';
 import { openDatabase } from '../../postgres/database.ts';
@@ -90,15 +89,7 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
     const reader = warehouse.openReader({
       marts: place.marts,
       queryMs: options.maxSeconds * 1_000,
-      restricted:
-        options.transcripts === true
-          ? undefined
-          : {
-              analyst: 'callsync_analyst',
-              restricted: 'callsync_restricted',
-              marts: place.marts,
-              openMarts: settings.marts ? openMartColumns : {},
-            },
+      restricted: options.transcripts === true ? undefined : readersOf({ settings, place }),
     });
     services.defer(() => reader.close());
     const recorder = openRecorder({
