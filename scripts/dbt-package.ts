@@ -1,7 +1,7 @@
 /** The marts as models of a dbt package, with staging models, sources, macros and descriptions: every generated file by path. */
 import { stringify } from 'yaml';
 import { type Column, type ColumnType, columnsOf, type Table, tables, wordsView } from '../schemas/tables.ts';
-import type { Dialect, Mart, MartType } from '../src/marts/mart.ts';
+import type { Mart, MartDialect, MartType } from '../src/marts/mart.ts';
 import { marts } from '../src/marts/render-views.ts';
 import { bigqueryFragments } from '../src/warehouse/bigquery/dialect.ts';
 import type { Fragments } from '../src/warehouse/fragments.ts';
@@ -66,7 +66,7 @@ const asExpression = (sql: string): string => {
 const zone = { jinja: `var('callsync_time_zone', 'UTC')` };
 const fragmentNames = Object.keys(postgresFragments) as (keyof Fragments)[];
 
-const dialect: Dialect = {
+const dialect: MartDialect = {
   ...(Object.fromEntries(
     fragmentNames.map((name) => [name, (...args: string[]) => call(name, ...args)]),
   ) as unknown as Fragments),
@@ -85,7 +85,7 @@ const dialect: Dialect = {
  * Models with the rows of a call that depend on this call alone. These models read staging models only, because a model
  * between could be older than the load in their rows.
  */
-const callDialect: Dialect = {
+const callDialect: MartDialect = {
   ...dialect,
   table: (name) => call('changed', { jinja: `ref('stg_callsync__${name}')` }),
   mart: (name) => `(${marts.find((mart) => mart.name === name)?.query(callDialect)})`,

@@ -27,7 +27,7 @@ import { loadSql, stateSql } from '../src/warehouse/postgres/load-sql.ts';
 import { createLater, findSql } from '../src/warehouse/postgres/search-find.ts';
 import * as postgresIndex from '../src/warehouse/postgres/search-index.ts';
 import { removalSql } from '../src/warehouse/postgres/warehouse.ts';
-import { type Dialect, readingSql } from '../src/warehouse/reading.ts';
+import { type QueryDialect, readingSql } from '../src/warehouse/reading.ts';
 import type { CallLoad, FlatRows, LoadBatch, Statement } from '../src/warehouse/warehouse.ts';
 
 const dayMicros = 86_400_000_000;
@@ -89,7 +89,7 @@ const written = (name: string, sql: string): Statement => {
 };
 
 /** Queries that do not depend on the request, or an example. */
-const readingStatements = (dialect: Dialect, documents: boolean): readonly Statement[] => {
+const readingStatements = (dialect: QueryDialect, documents: boolean): readonly Statement[] => {
   const day = { from: 0, to: dayMicros };
   const dates = ['2026-03-01'];
   return [

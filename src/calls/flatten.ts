@@ -7,7 +7,7 @@ import { allFields, tableOf } from '../../schemas/tables.ts';
 import { plainDecimal } from '../lib/decimal.ts';
 import { bytesOf } from '../lib/encoded.ts';
 import * as sign from '../lib/json-signs.ts';
-import { isObject } from '../lib/parse-json.ts';
+import { isObject, jsonType, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
 import { knownField } from './known.ts';
@@ -57,7 +57,7 @@ const derivedCells: Readonly<Record<Derived, Cell>> = {
   call_id: (_, { input }) => input.callId,
   call_timestamp: (_, { at }) => at,
   processed_at: (_, { document, read, processedField }) =>
-    read.timestamp(valueAt(document, processedField.split('.')), processedField),
+    read.timestamp(valueAt(document, processedField), processedField),
   extra: (_, call) => extraOf(call),
   issues: (_, { read }) => read.issuesText(),
   first_seen_at: (_, { input }) => input.firstSeenAt,
@@ -92,12 +92,6 @@ const cellOf = ({ name, type, from }: Column): Cell => {
   const method = readers[type as keyof typeof readers];
   const path = from.split('.');
   return ({ value }, { read }) => read[method](valueAt(value, path), from);
-};
-
-const valueAt = (value: Readonly<Record<string, unknown>>, path: readonly string[]): unknown => {
-  let at: unknown = value;
-  for (const name of path) at = isObject(at) ? at[name] : undefined;
-  return at;
 };
 
 /** The cells of a table, compiled once. */
@@ -312,8 +306,6 @@ export const flattenChanges = (row: LedgerRow, callTimestamp: number | null): re
 
 const maxIssues = 50;
 
-const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
-
 /** JSON.parse has already rounded such numbers, so their exact digits are lost. */
 const holdsRounded = (value: unknown, depth: number): boolean => {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
@@ -341,7 +333,7 @@ class FieldReader {
   }
 
   private wrong(field: string, expected: string, value: unknown): null {
-    return this.note(field, `expected ${expected}, got ${typeName(value)}`);
+    return this.note(field, `expected ${expected}, got ${jsonType(value)}`);
   }
 
   clean(value: string, field: string): string {

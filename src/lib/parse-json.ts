@@ -32,14 +32,18 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export const pathKeys = (path: string): string[] => (path === '' ? [] : path.split('.'));
 
 /** The value at a path, own properties only; undefined where it leads nowhere. */
-export const valueAt = (value: unknown, path: string): unknown => {
+export const valueAt = (value: unknown, path: string | readonly string[]): unknown => {
   let current = value;
-  for (const key of pathKeys(path)) {
+  for (const key of typeof path === 'string' ? pathKeys(path) : path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
     current = (current as Record<string, unknown>)[key];
   }
   return current;
 };
+
+/** The type of a JSON value, as JSON names it. */
+export const jsonType = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
 
 // Configuration before it is checked: the preset, the YAML file and the environment, merged.
 

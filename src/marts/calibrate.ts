@@ -113,7 +113,7 @@ const sum = <T>(items: readonly T[], measure: (item: T) => number): number =>
  */
 export const sampleCall = (document: CallDocument) => {
   const transcript = objectOf(document.transcript_json);
-  const spoken = (said: Fields, names: readonly [start: string, length: string, text: string]): Spoken => {
+  const spoken = (said: CallDocument, names: readonly [start: string, length: string, text: string]): Spoken => {
     const text = said[names[2]];
     const characters = typeof text === 'string' ? text.length : 0;
     return { start: numberOf(said[names[0]]), length: numberOf(said[names[1]]), characters };
@@ -128,10 +128,8 @@ export const sampleCall = (document: CallDocument) => {
   };
 };
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const objectOf = (value: unknown): Fields => (isObject(value) ? value : {});
-const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(objectOf) : []);
+const objectOf = (value: unknown): CallDocument => (isObject(value) ? value : {});
+const listOf = (value: unknown): readonly CallDocument[] => (Array.isArray(value) ? value.map(objectOf) : []);
 
 /** Also a number that is sent as text, as the interface shows for the duration of a call. */
 const numberOf = (value: unknown): number | undefined => {

@@ -29,7 +29,7 @@ export interface Mart {
   readonly keyMayBeNull?: true;
   /** In the order of the query; the configured fields of calls_wide follow them. */
   readonly columns: readonly MartColumn[];
-  readonly query: (d: Dialect) => string;
+  readonly query: (d: MartDialect) => string;
 }
 
 /**
@@ -50,7 +50,10 @@ export const defineMart = ({
   columns: text,
   query,
   ...mart
-}: Omit<Mart, 'columns' | 'query'> & { readonly columns: string; query(d: Dialect, select: Select): string }): Mart => {
+}: Omit<Mart, 'columns' | 'query'> & {
+  readonly columns: string;
+  query(d: MartDialect, select: Select): string;
+}): Mart => {
   const columns = text.trim().split('\n').map(readColumn);
   const select: Select = (alias, expressions = {}, others = {}) => {
     const places = Object.entries(others).flatMap(([other, names]) => names.split(' ').map((name) => [name, other]));
@@ -88,7 +91,7 @@ export const openAll = (text: string): string => text.trim().replaceAll(/^(?=\w+
 // Everything else in a definition is SQL for both.
 
 /** Building blocks of a definition: the fragments of a dialect, its relations, and the settings. */
-export interface Dialect extends Omit<Fragments, 'day' | 'day_start'> {
+export interface MartDialect extends Omit<Fragments, 'day' | 'day_start'> {
   /** A table of callsync. */
   table(name: string): string;
   /** Another mart. */
@@ -110,8 +113,8 @@ export interface Dialect extends Omit<Fragments, 'day' | 'day_start'> {
 export const createDialect = (
   fragments: Fragments,
   settings: MartSettings,
-  relations: Pick<Dialect, 'table' | 'mart'> & Pick<Place, 'literal'>,
-): Dialect => ({
+  relations: Pick<MartDialect, 'table' | 'mart'> & Pick<Place, 'literal'>,
+): MartDialect => ({
   ...fragments,
   ...relations,
   day: (instant) => fragments.day(instant, settings.timeZone),

@@ -8,7 +8,7 @@ import { collectDigests, type DigestExpressions, digestCall, digestedColumns, di
 import type { DigestedName, GuardRange, IdRange, TablePart, Warehouse } from './warehouse.ts';
 
 /** Expressions over a row are given its alias. */
-export interface Dialect extends DigestExpressions {
+export interface QueryDialect extends DigestExpressions {
   /** Microseconds of an instant; an instant of microseconds. */
   readonly micros: (instant: string) => string;
   readonly instant: (micros: number) => string;
@@ -36,7 +36,7 @@ type Reading = Pick<
 >;
 
 interface ReadingParts {
-  readonly dialect: Dialect;
+  readonly dialect: QueryDialect;
   readonly ask: Ask;
   readonly documents: boolean;
   /** Further tables with rows of calls, without a definition in schemas/tables.ts. */
@@ -89,10 +89,13 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
 
 const childrenOf = (documents: boolean) => keptTables(documents).filter(({ kind }) => kind === 'child');
 
-const inRange = ({ instant }: Dialect, alias: string, { from, to }: { readonly from: number; readonly to: number }) =>
-  `${alias}.call_timestamp >= ${instant(from)} AND ${alias}.call_timestamp < ${instant(to)}`;
+const inRange = (
+  { instant }: QueryDialect,
+  alias: string,
+  { from, to }: { readonly from: number; readonly to: number },
+) => `${alias}.call_timestamp >= ${instant(from)} AND ${alias}.call_timestamp < ${instant(to)}`;
 
-const guardsSql = (dialect: Dialect, documents: boolean, range: GuardRange): string => {
+const guardsSql = (dialect: QueryDialect, documents: boolean, range: GuardRange): string => {
   const { relation, micros, isAsked, ordered, joinCounts } = dialect;
   const where = (alias: string): string =>
     'callIds' in range ? isAsked(`${alias}.call_id`) : inRange(dialect, alias, range);
@@ -111,7 +114,7 @@ WHERE ${where('c')}
 ORDER BY ${ordered('c.call_id')}`;
 };
 
-const changeTimesSql = ({ relation, micros, isAsked }: Dialect): string => `SELECT
+const changeTimesSql = ({ relation, micros, isAsked }: QueryDialect): string => `SELECT
   t.call_id AS call_id,
   t.revision AS revision,
   ${micros('MIN(t.loaded_at)')} AS loaded_at
@@ -119,14 +122,14 @@ FROM ${relation('changes')} AS t
 WHERE ${isAsked('t.call_id')} AND t.loaded_at IS NOT NULL
 GROUP BY t.call_id, t.revision`;
 
-const callIdsSql = (dialect: Dialect, range: IdRange): string => {
+const callIdsSql = (dialect: QueryDialect, range: IdRange): string => {
   const { relation, ordered } = dialect;
   const where =
     range === 'undated' ? 'c.call_timestamp IS NULL' : range === 'all' ? 'TRUE' : inRange(dialect, 'c', range);
   return `SELECT c.call_id AS call_id FROM ${relation('calls')} AS c WHERE ${where} GROUP BY c.call_id ORDER BY ${ordered('c.call_id')}`;
 };
 
-const orphansSql = ({ relation, ordered, inPart }: Dialect, documents: boolean, part: TablePart): string => {
+const orphansSql = ({ relation, ordered, inPart }: QueryDialect, documents: boolean, part: TablePart): string => {
   const selects = childrenOf(documents).map(
     ({ name }) => `SELECT t.call_id AS call_id FROM ${relation(name)} AS t
 LEFT JOIN ${relation('calls')} AS c ON c.call_id = t.call_id
@@ -136,11 +139,11 @@ WHERE c.call_id IS NULL${inPart === undefined ? '' : ` AND ${inPart(name, part)}
   return `SELECT o.call_id AS call_id FROM (\n${selects.join('\nUNION DISTINCT\n')}\n) AS o\nORDER BY ${ordered('o.call_id')}`;
 };
 
-const digestCallsSql = (dialect: Dialect, documents: boolean, dates: Dates): string =>
+const digestCallsSql = (dialect: QueryDialect, documents: boolean, dates: Dates): string =>
   digestSql(dialect, { documents, where: `${dialect.within('r', dates)} AND ${dialect.isAsked('r.call_id')}` });
 
 /** A delivery and its call have different dates. */
-const rowsLeftSql = (dialect: Dialect, documents: boolean, dates: Dates, more: readonly string[] = []): string => {
+const rowsLeftSql = (dialect: QueryDialect, documents: boolean, dates: Dates, more: readonly string[] = []): string => {
   const { relation, within, isAsked } = dialect;
   const dated = [...keptTables(documents).map(({ name }) => name), 'changes'];
   const counts = [...dated, 'deliveries', ...more].map((name) => {
@@ -151,7 +154,7 @@ const rowsLeftSql = (dialect: Dialect, documents: boolean, dates: Dates, more: r
 };
 
 /** Every row of a relation, orphans included; values as flatten makes them. */
-const rowsSql = ({ relation, column }: Dialect, name: DigestedName): string =>
+const rowsSql = ({ relation, column }: QueryDialect, name: DigestedName): string =>
   `SELECT ${digestedColumns(name)
     .map((one) => `${column(one)} AS ${one.name}`)
     .join(', ')} FROM ${relation(name)} AS t`;

@@ -170,7 +170,7 @@ export interface Reader {
   /** As `query` of the warehouse. @throws CallsyncError QUERY_… */
   ask(sql: string, signal?: AbortSignal): Promise<Record<string, unknown>[]>;
   /** The first rows of a SELECT, each as JSON text; `complete` is false where a limit left rows out. @throws CallsyncError QUERY_… */
-  answer(sql: string, limits: AnswerLimits, signal?: AbortSignal): Promise<Answer>;
+  answer(sql: string, limits: AnswerLimits, signal?: AbortSignal): Promise<FirstRows>;
   close(): Promise<void>;
 }
 
@@ -182,7 +182,7 @@ export interface AnswerLimits {
   readonly billedBytes: number;
 }
 
-export type Answer = { readonly rows: readonly string[]; readonly complete: boolean };
+export type FirstRows = { readonly rows: readonly string[]; readonly complete: boolean };
 
 /** Usage of a warehouse with quotas. */
 export interface WarehouseUsage {

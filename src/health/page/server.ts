@@ -11,7 +11,7 @@ import type { FileWatch } from '../../lib/file-watch.ts';
 import { isSameText } from '../../lib/secret.ts';
 import type { Page } from './page.ts';
 
-type Answer = { readonly status: number; readonly type?: string; readonly body?: string };
+type RouteAnswer = { readonly status: number; readonly type?: string; readonly body?: string };
 
 const json = 'application/json; charset=utf-8';
 
@@ -35,7 +35,7 @@ export const serveOperations = async (options: {
   const mayRead = (authorization = ''): boolean =>
     options.token === undefined || isSameText(authorization, `Bearer ${options.token()}`);
 
-  const routes: Readonly<Record<string, (authorization?: string) => Answer | Promise<Answer>>> = {
+  const routes: Readonly<Record<string, (authorization?: string) => RouteAnswer | Promise<RouteAnswer>>> = {
     '/healthz': () => ({ status: 200, type: json, body: '{"alive":true,"program":"callsync"}' }),
     '/readyz': () => {
       const ready = options.ready();

@@ -1,5 +1,5 @@
 /** Marts with rows per day or week. Each has the proven share of the day. */
-import { type Dialect, defineMart, type Mart, openAll } from '../mart.ts';
+import { defineMart, type Mart, type MartDialect, openAll } from '../mart.ts';
 
 const good = `('proven', 'healed')`;
 const provenShare =
@@ -8,7 +8,7 @@ const rowsProvenShare =
   'rows_proven_share float Part of proven_share whose verdict compared every stored value (level rows). The rest was compared at level guards, which does not find a value that somebody altered in a row.';
 
 /** Verdicts that still say something: of the present ledger, on the axis that is proven now, the latest of each window. */
-const latestVerdicts = (d: Dialect): string => `numbered AS (
+const latestVerdicts = (d: MartDialect): string => `numbered AS (
   SELECT
     v.verdict_id,
     v.window_from,

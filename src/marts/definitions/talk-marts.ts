@@ -1,8 +1,8 @@
 /** Speech over time: merged intervals, turns, and the figures of a call made from them. */
-import { type Dialect, defineMart, type Mart } from '../mart.ts';
+import { defineMart, type Mart, type MartDialect } from '../mart.ts';
 
-const start = (d: Dialect): string => `u.start_offset * ${d.factor('utterance_start')}`;
-const end = (d: Dialect): string => `${start(d)} + u.duration * ${d.factor('utterance_duration')}`;
+const start = (d: MartDialect): string => `u.start_offset * ${d.factor('utterance_start')}`;
+const end = (d: MartDialect): string => `${start(d)} + u.duration * ${d.factor('utterance_duration')}`;
 
 /** Times are fractions that no float is exact for: without it a gap of a second is longer than 1. Plus 0: of nothing much is left -0. */
 const toMicroseconds = (x: string): string => `ROUND((${x}) * 1000000) / 1000000 + 0`;
@@ -20,7 +20,7 @@ const numberRuns = (partition: string, name: string): string => `numbered AS (
 
 /** Why a call has no figures in seconds, as branches of a CASE. */
 const talkStatus = (
-  d: Dialect,
+  d: MartDialect,
 ) => `WHEN ${d.factor('utterance_start')} IS NULL OR ${d.factor('utterance_duration')} IS NULL
       THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
     WHEN s.utterance_count = 0 THEN 'no transcript'

@@ -320,8 +320,8 @@ export const learnHorizon = (
 const batch = 50;
 
 /** Undefined where the list does not show the call where it should be. */
-type Ask = (callId: string) => Promise<Answer | undefined>;
-type Answer =
+type Ask = (callId: string) => Promise<CallAnswer | undefined>;
+type CallAnswer =
   | { readonly kind: 'observation'; readonly observation: Observation }
   /** `unaskable`: there is neither an endpoint for one call nor a time at which to look for it. */
   | { readonly kind: 'unknown' | 'rejected' | 'unaskable' };
@@ -373,7 +373,7 @@ const askInWindows = async (deps: ReadDeps, requests: readonly Reread[], signal:
   return async (callId) => {
     const time = times.get(callId);
     if (time === undefined) return { kind: 'unaskable' };
-    let answer: Answer | undefined;
+    let answer: CallAnswer | undefined;
     await readWindow({
       client,
       window: { axis, from: time, to: Math.floor(time / step) * step + step },

@@ -6,7 +6,7 @@ import { everything } from '../calls/axis-index.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
 import { type Counters, countOne } from '../control/stats.ts';
-import type { Answer, Exchange } from './exchange.ts';
+import type { Exchange, HttpAnswer } from './exchange.ts';
 import { errorAnswer, httpDate, injectFault, injectPoison, send, waitFor } from './exchange.ts';
 import { BadQuery, formatCursor, type ListQuery, parseListQuery } from './list-query.ts';
 import { type JoinRecords, listDocument } from './record-bytes.ts';
@@ -122,7 +122,7 @@ const servedPath = ({ url, request }: Exchange, { version }: Dialect): string | 
   }
 };
 
-const refuseToken = (exchange: Exchange, tokens: TokenStore, dialect: Dialect): Answer | undefined => {
+const refuseToken = (exchange: Exchange, tokens: TokenStore, dialect: Dialect): HttpAnswer | undefined => {
   const header = exchange.request.headers.authorization ?? '';
   const [scheme = '', token = ''] = header.split(' ');
   const state = scheme.toLowerCase() !== dialect.scheme.toLowerCase() ? 'absent' : tokens.check(token);
@@ -132,7 +132,7 @@ const refuseToken = (exchange: Exchange, tokens: TokenStore, dialect: Dialect): 
   return { ...answer, headers: { 'WWW-Authenticate': dialect.scheme === 'bearer' ? 'Bearer' : dialect.scheme } };
 };
 
-const refuseRate = (exchange: Exchange, limiter: RateLimiter, dialect: Dialect): Answer | undefined => {
+const refuseRate = (exchange: Exchange, limiter: RateLimiter, dialect: Dialect): HttpAnswer | undefined => {
   const { granted, remaining, waitMs } = limiter(exchange.source);
   const { requests, retryAfter, headers } = exchange.settings.rateLimit;
   const reset = Math.ceil(waitMs / 1_000);

@@ -19,7 +19,7 @@ export interface Exchange {
   bodyFault: FaultKind | undefined;
 }
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** An object is sent as JSON; chunks are written one after the other. */
@@ -28,7 +28,7 @@ export interface Answer {
 
 export const httpDate = (ms: number): string => new Date(ms).toUTCString();
 
-const toChunks = (body: Answer['body']): { readonly chunks: readonly Buffer[]; readonly type: string } => {
+const toChunks = (body: HttpAnswer['body']): { readonly chunks: readonly Buffer[]; readonly type: string } => {
   if (body === undefined) return { chunks: [], type: 'text/plain' };
   if (typeof body === 'string')
     return { chunks: [Buffer.from(body)], type: body.startsWith('<') ? 'text/html' : 'text/plain' };
@@ -81,7 +81,7 @@ const sendTooMuch = ({ response }: Exchange, status: number, headers: Record<str
 };
 
 /** Sends an answer as the settings say: compressed, slow, cut off or broken where a fault is set. */
-export const send = async (exchange: Exchange, answer: Answer): Promise<void> => {
+export const send = async (exchange: Exchange, answer: HttpAnswer): Promise<void> => {
   const { request, response, settings, counters } = exchange;
   const { chunks, type } = toChunks(answer.body);
   const headers: Record<string, string> = {

@@ -5,18 +5,18 @@ import { buffer } from 'node:stream/consumers';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { isSameText } from '../../lib/secret.ts';
-import { type Answer, type Exchange, send, waitFor } from './exchange.ts';
+import { type Exchange, type HttpAnswer, send, waitFor } from './exchange.ts';
 
-type Fields = Readonly<Record<string, string>>;
+type FormFields = Readonly<Record<string, string>>;
 
-const parseFields = (type: string, body: Buffer): Fields | undefined => {
+const parseFields = (type: string, body: Buffer): FormFields | undefined => {
   if (!type.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(body.toString()));
   const value = parseQuietly(body);
-  return isObject(value) ? (value as Fields) : undefined;
+  return isObject(value) ? (value as FormFields) : undefined;
 };
 
 /** Credentials of the Basic scheme, which are form-urlencoded before they are joined (RFC 6749 §2.3.1). */
-const basicCredentials = (header: string | undefined): Fields => {
+const basicCredentials = (header: string | undefined): FormFields => {
   const encoded = /^Basic (\S+)$/i.exec(header ?? '')?.[1];
   if (encoded === undefined) return {};
   const [id = '', secret = ''] = Buffer.from(encoded, 'base64').toString().split(':');
@@ -24,12 +24,12 @@ const basicCredentials = (header: string | undefined): Fields => {
   return { client_id: decode(id), client_secret: decode(secret) };
 };
 
-const refusal = (status: number, error: string, error_description: string): Answer => ({
+const refusal = (status: number, error: string, error_description: string): HttpAnswer => ({
   status,
   body: { error, error_description },
 });
 
-const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): Answer | undefined => {
+const judge = (exchange: Exchange, fields: FormFields | undefined, secret: string): HttpAnswer | undefined => {
   const { clientId } = exchange.settings.tokens;
   if (exchange.request.method !== 'POST') return refusal(405, 'invalid_request', 'use POST');
   if (fields === undefined) return refusal(400, 'invalid_request', 'unreadable body');

@@ -4,6 +4,7 @@ import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import { knownField } from '../../calls/known.ts';
 import { bytesOf } from '../../lib/encoded.ts';
+import { jsonType } from '../../lib/parse-json.ts';
 import { type Queryable, unnest } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
@@ -126,7 +127,7 @@ const countFields = (state: Watched, document: CallDocument): void => {
     const bytes = bytesOf(document, name);
     const types = state.fields.get(name) ?? new Map<string, number>();
     state.fields.set(name, types);
-    const type = bytes === undefined ? typeOf(document[name]) : typeOfBytes(bytes);
+    const type = bytes === undefined ? jsonType(document[name]) : typeOfBytes(bytes);
     types.set(type, (types.get(type) ?? 0) + 1);
   }
 };
@@ -146,8 +147,6 @@ const listFindings = (source: string, { fields, records }: Watched, before: Read
 
 /** No number and no literal is long enough to be kept as bytes. */
 const typeOfBytes = (bytes: Buffer): string => (bytes[0] === 0x7b ? 'object' : bytes[0] === 0x5b ? 'array' : 'string');
-
-const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
 const findingsOf = (source: string, field: string, types: FieldCounts): DriftFinding[] => {
   const findings: DriftFinding[] = [];

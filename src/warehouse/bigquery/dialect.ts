@@ -2,7 +2,7 @@
 import type { Column, WordArrays } from '../../../schemas/tables.ts';
 import { fieldOf, floatText } from '../digest.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
-import type { Dialect } from '../reading.ts';
+import type { QueryDialect } from '../reading.ts';
 import { coverDates, inPartitions } from './partitions.ts';
 
 const field = (text: string): string => `IFNULL(CONCAT(CAST(BYTE_LENGTH(${text}) AS STRING), ':', ${text}), '-')`;
@@ -35,7 +35,7 @@ const timestampLiteral = (micros: number): string => {
 };
 
 /** Times and dates are literals, so that only their partitions are read. Parameters: `ids`, and `salt` where they are hashed with it. */
-export const dialectOf = (dataset: string): Dialect => ({
+export const dialectOf = (dataset: string): QueryDialect => ({
   relation: (name) => `\`${dataset}.${name}\``,
   micros: (instant) => `UNIX_MICROS(${instant})`,
   instant: timestampLiteral,

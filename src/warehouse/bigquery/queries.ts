@@ -96,7 +96,7 @@ export const createQueries = ({ config, rest, pause }: Omit<Connection, 'clock'>
     return await retry(pause, submit, { meanings: ['again'] }).catch(failTo('run a query'));
   };
 
-  const readPages = async function* (jobId: string, reading: Reading): AsyncIterable<Record<string, unknown>> {
+  const readPages = async function* (jobId: string, form: ValueForm): AsyncIterable<Record<string, unknown>> {
     const { location } = config;
     let pageToken: string | undefined;
     let fields: readonly WireField[] = [];
@@ -104,15 +104,15 @@ export const createQueries = ({ config, rest, pause }: Omit<Connection, 'clock'>
       const query = { location, maxResults: pageRows, pageToken, 'formatOptions.useInt64Timestamp': true };
       const result: ResultPage = await retry(pause, () => rest({ path: `/queries/${jobId}`, query }));
       fields = result.schema?.fields ?? fields;
-      for (const row of result.rows ?? []) yield decodeRow(fields, row, reading);
+      for (const row of result.rows ?? []) yield decodeRow(fields, row, form);
       pageToken = result.pageToken;
     } while (pageToken !== undefined && pageToken !== '');
   };
 
-  const stream = async function* (query: Query, reading: Reading = 'flat') {
+  const stream = async function* (query: Query, form: ValueForm = 'flat') {
     const jobId = await runJob(query);
     try {
-      yield* readPages(jobId, reading);
+      yield* readPages(jobId, form);
     } catch (cause) {
       failTo('read the result of a query')(cause);
     }
@@ -120,7 +120,7 @@ export const createQueries = ({ config, rest, pause }: Omit<Connection, 'clock'>
 
   return {
     stream,
-    run: (query: Query, reading?: Reading) => collect(stream(query, reading)),
+    run: (query: Query, form?: ValueForm) => collect(stream(query, form)),
     /** Rows that a finished job returned; BigQuery keeps them for a day. */
     resultOf: (jobId: string) => collect(readPages(jobId, 'flat')).catch(failTo('read the result of a load')),
     /**
@@ -167,29 +167,29 @@ export interface WireField {
 export type WireRow = { readonly f: readonly { readonly v: unknown }[] };
 
 /** How instants and JSON appear: as flatten makes them (microseconds, text), or for people (ISO 8601, parsed). */
-type Reading = 'flat' | 'plain';
+type ValueForm = 'flat' | 'plain';
 
-const decodeRow = (fields: readonly WireField[], row: WireRow, reading: Reading): Record<string, unknown> =>
-  Object.fromEntries(fields.map((field, index) => [field.name, decodeField(field, row.f[index]?.v, reading)]));
+const decodeRow = (fields: readonly WireField[], row: WireRow, form: ValueForm): Record<string, unknown> =>
+  Object.fromEntries(fields.map((field, index) => [field.name, decodeField(field, row.f[index]?.v, form)]));
 
-const decodeField = (field: WireField, value: unknown, reading: Reading): unknown =>
+const decodeField = (field: WireField, value: unknown, form: ValueForm): unknown =>
   field.mode === 'REPEATED'
-    ? ((value ?? []) as WireRow['f']).map((item) => decodeValue(field, item.v, reading))
-    : decodeValue(field, value, reading);
+    ? ((value ?? []) as WireRow['f']).map((item) => decodeValue(field, item.v, form))
+    : decodeValue(field, value, form);
 
 /** Values of other types are texts, and stay. */
-const decoders: Readonly<Record<string, (value: unknown, reading: Reading, field: WireField) => unknown>> = {
+const decoders: Readonly<Record<string, (value: unknown, form: ValueForm, field: WireField) => unknown>> = {
   INT64: (value) => readNumber(String(value)),
-  FLOAT64: (value, reading) => (reading === 'flat' ? Number(value) : readNumber(String(value))),
+  FLOAT64: (value, form) => (form === 'flat' ? Number(value) : readNumber(String(value))),
   BOOL: (value) => value === true || value === 'true',
-  TIMESTAMP: (value, reading) => (reading === 'flat' ? Number(value) : isoMicros(String(value))),
-  JSON: (value, reading) => (reading === 'flat' ? value : readJson(String(value))),
-  STRUCT: (value, reading, { fields = [] }) => decodeRow(fields, value as WireRow, reading),
+  TIMESTAMP: (value, form) => (form === 'flat' ? Number(value) : isoMicros(String(value))),
+  JSON: (value, form) => (form === 'flat' ? value : readJson(String(value))),
+  STRUCT: (value, form, { fields = [] }) => decodeRow(fields, value as WireRow, form),
 };
 
-const decodeValue = (field: WireField, value: unknown, reading: Reading): unknown => {
+const decodeValue = (field: WireField, value: unknown, form: ValueForm): unknown => {
   const decode = decoders[standardType(field.type)];
-  return value === null || value === undefined ? null : decode === undefined ? value : decode(value, reading, field);
+  return value === null || value === undefined ? null : decode === undefined ? value : decode(value, form, field);
 };
 
 const legacyNames: Readonly<Record<string, string>> = {

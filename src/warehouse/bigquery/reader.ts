@@ -2,7 +2,7 @@
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { restrictedName } from '../grants.ts';
-import type { Answer, AnswerLimits, Reader, ReaderRights, Warehouse } from '../warehouse.ts';
+import type { AnswerLimits, FirstRows, Reader, ReaderRights, Warehouse } from '../warehouse.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { jobTimeoutMs, type Queries } from './queries.ts';
 
@@ -44,7 +44,7 @@ export const openReader = (deps: {
       hint: 'Configure an account that callsync grants names as --restricted, or pass --transcripts.',
     });
   };
-  const answer = async (sql: string, limits: AnswerLimits, signal: AbortSignal): Promise<Answer> => {
+  const answer = async (sql: string, limits: AnswerLimits, signal: AbortSignal): Promise<FirstRows> => {
     if (rights.restricted !== undefined) {
       checked ??= refuseTranscripts();
       await checked;

@@ -2,7 +2,7 @@
 import type { Column } from '../../../schemas/tables.ts';
 import { toMicros, toTimestamp } from '../../postgres/database.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
-import type { Dialect } from '../reading.ts';
+import type { QueryDialect } from '../reading.ts';
 import { wordsText } from './encoder.ts';
 import { type Layout, qualified, quote, wordArrays } from './layout.ts';
 
@@ -25,7 +25,7 @@ const textOf = ({ name, type }: Column): string => {
 };
 
 /** The ids are the first parameter. */
-export const dialectOf = (layout: Layout): Dialect => ({
+export const dialectOf = (layout: Layout): QueryDialect => ({
   relation: (name) => qualified(layout, name),
   micros: (instant) => toMicros(instant).text,
   instant: (micros) => toTimestamp(String(micros)).text,

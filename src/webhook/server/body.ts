@@ -31,7 +31,7 @@ interface HeldBody {
 
 export type BodyReader = ReturnType<typeof createBodyReader>;
 
-interface Reading {
+interface ComingBody {
   readonly request: IncomingMessage;
   readonly sender: string;
   readonly startedAt: number;
@@ -47,7 +47,7 @@ const overheadBytes = 1024;
 /** The bodies that are being read or held, and the rule by which they share bandwidth and memory. */
 class SharedBodies {
   /** An array, as the lists of the group commit are. */
-  readonly readings: Reading[] = [];
+  readonly readings: ComingBody[] = [];
   held = 0;
   private readonly heldBy = new Map<string, number>();
   private readonly isKnown: (sender: string) => boolean;
@@ -74,20 +74,20 @@ class SharedBodies {
   }
 
   /** Bodies of unknown senders. Senders are few: the bodies, of which there are many, are looked at only where one is unknown. */
-  private listUnknown(): Reading[] {
+  private listUnknown(): ComingBody[] {
     if ([...this.heldBy.keys()].every((sender) => this.isKnown(sender))) return [];
     return this.readings.filter(({ sender }) => !this.isKnown(sender));
   }
 
   /** Unknown senders first, then the sender with most bytes; of its bodies, the one with most memory over time. */
-  costliest(): Reading | undefined {
+  costliest(): ComingBody | undefined {
     const now = performance.now();
-    const rank = ({ sender, startedAt, bytes }: Reading) => [
+    const rank = ({ sender, startedAt, bytes }: ComingBody) => [
       this.isKnown(sender) ? 0 : 1,
       this.heldBy.get(sender) ?? 0,
       bytes() * (now - startedAt),
     ];
-    let found: Reading | undefined;
+    let found: ComingBody | undefined;
     let highest: readonly number[] = [];
     for (const reading of this.readings) {
       const own = rank(reading);
@@ -152,7 +152,7 @@ const free = ({ length, buffer }: Buffer): void => {
 
 const collect = (
   bodies: SharedBodies,
-  { request, sender, maxBodyBytes }: Pick<Reading, 'request' | 'sender'> & { readonly maxBodyBytes: number },
+  { request, sender, maxBodyBytes }: Pick<ComingBody, 'request' | 'sender'> & { readonly maxBodyBytes: number },
 ): Promise<HeldBody> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -170,7 +170,7 @@ const collect = (
       bodies.share();
       request.off('data', onData).off('end', onEnd).off('close', onCut);
     };
-    const reading: Reading = {
+    const reading: ComingBody = {
       request,
       sender,
       startedAt: performance.now(),

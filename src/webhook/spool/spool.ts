@@ -28,7 +28,7 @@ interface Waiting {
 }
 
 /** Last result of `read`, and its end in the oldest segment. */
-type Reading = { readonly deliveries: readonly Delivery[]; readonly end: number };
+type LastRead = { readonly deliveries: readonly Delivery[]; readonly end: number };
 
 const groupBytes = 8 * 1024 * 1024;
 /** How long one reading of the free disk space is reused. */
@@ -93,7 +93,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
   let writing: Promise<void> = Promise.resolve();
   /** Part of the oldest segment that the store has. */
   let drained = { bytes: 0, records: 0 };
-  let reading: Reading | undefined;
+  let reading: LastRead | undefined;
   let full = false;
   let free = { bytes: 0, readAt: Number.NEGATIVE_INFINITY };
 
@@ -286,7 +286,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
 };
 
 /** @param start in the segment */
-const readFrom = async (segment: SealedSegment, start: number, limit: number): Promise<Reading> => {
+const readFrom = async (segment: SealedSegment, start: number, limit: number): Promise<LastRead> => {
   const deliveries: Delivery[] = [];
   let bytes = 0;
   await using file = await open(segment.path, 'r');
