@@ -40,8 +40,7 @@ export const describeClocks = (): void => {
       return truth;
     };
     await settled();
-    // Later than it ended, but within sync.lookback: to a worker that takes its own clock for that of the service, its
-    // readings look old enough to be the last ones.
+    // Late, but within sync.lookback. A worker that goes by its own clock has taken an earlier reading for the last one.
     const [timestamp, qualified] = [lateMs + 60_000, lateMs].map((ms) => new Date(Date.now() - ms).toISOString());
     await site.control.insert({ timestamp, qualified, status: 'qualified' });
     const truth = await settled();
