@@ -1,6 +1,7 @@
 /** A folder or file that is there, whole, or not at all. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { access, constants, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { terminal } from './errors.ts';
 
@@ -56,3 +57,23 @@ export const replaceFile = async (path: string, content: string, mode = 0o600): 
     throw cause;
   }
 };
+
+/** Makes a folder where it is missing, and tries whether it can be written to; returns the error if not. */
+export const makeWritable = async (folder: string): Promise<NodeJS.ErrnoException | undefined> => {
+  try {
+    // Folder by folder: where a parent takes none, as /proc does, a recursive mkdir of Node never returns.
+    for (const one of missingFolders(folder)) await mkdir(one).catch(unlessMadeByAnother);
+    await access(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  }
+};
+
+const unlessMadeByAnother = (error: { code?: string }): void => {
+  if (error.code !== 'EEXIST') throw error;
+};
+
+/** Folders from the outermost to the folder itself. */
+const missingFolders = (folder: string): readonly string[] =>
+  existsSync(folder) || folder === dirname(folder) ? [] : [...missingFolders(dirname(folder)), folder];

@@ -1,8 +1,8 @@
 /** JSON that others wrote: parsed, looked into, or kept as bytes. */
 
-/** The value of JSON bytes, a byte order mark aside; undefined when they are not JSON. */
-export const parseQuietly = (bytes: Buffer): unknown => {
-  const text = bytes.toString('utf8');
+/** The value of JSON, a byte order mark aside; undefined for anything else. */
+export const parseQuietly = (json: string | Buffer): unknown => {
+  const text = json.toString();
   try {
     return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
   } catch {

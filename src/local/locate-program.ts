@@ -1,8 +1,10 @@
 /** Finds the programs that callsync starts. */
-import { access, constants, mkdir } from 'node:fs/promises';
+
+import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { terminal } from '../lib/errors.ts';
 import { homeFolder } from '../lib/home-folder.ts';
+import { makeWritable } from '../lib/new-folder.ts';
 
 /** Whether this user may run the file. */
 export const isExecutable = (path: string): Promise<boolean> =>
@@ -38,14 +40,10 @@ export const cacheFolderOf = (tool: string, env: NodeJS.ProcessEnv): string =>
 
 /** Makes a folder of the cache where it is missing, and shows that it can be written to. @throws terminal CACHE_FOLDER */
 export const makeCacheFolder = async (folder: string): Promise<void> => {
-  try {
-    await mkdir(folder, { recursive: true });
-    await access(folder, constants.W_OK);
-  } catch (cause) {
-    const { code = 'no access' } = cause as { code?: string };
-    throw terminal('CACHE_FOLDER', `The folder ${folder} cannot be made or written to (${code}).`, {
-      hint: 'Set XDG_CACHE_HOME to a folder that you may write to.',
-      cause,
-    });
-  }
+  const fault = await makeWritable(folder);
+  if (fault === undefined) return;
+  throw terminal('CACHE_FOLDER', `The folder ${folder} cannot be made or written to (${fault.code}).`, {
+    hint: 'Set XDG_CACHE_HOME to a folder that you may write to.',
+    cause: fault,
+  });
 };

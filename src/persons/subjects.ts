@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { CallDocument } from '../../schemas/call.ts';
 import { backslash } from '../lib/json-signs.ts';
-import { isObject } from '../lib/parse-json.ts';
+import { isObject, parseQuietly } from '../lib/parse-json.ts';
 import { detect } from '../privacy/detect.ts';
 import { findWrittenEmails } from '../privacy/detect-email.ts';
 import { type JoinedDetector, joinedDetectors, versionOf } from '../privacy/finding.ts';
@@ -172,11 +172,8 @@ const readBareId = (text: string): string | undefined => {
   const bare = text.trim();
   if (bare === '' || bare.startsWith('{') || bare.startsWith('[')) return undefined;
   if (!bare.startsWith('"')) return bare;
-  try {
-    return String(JSON.parse(bare));
-  } catch {
-    return undefined;
-  }
+  const id = parseQuietly(bare);
+  return id === undefined ? undefined : String(id);
 };
 
 // Quoted strings of JSON, also of truncated or broken JSON. Time is linear in the length of the text. Pure.
@@ -219,12 +216,7 @@ const visitQuoted = (text: string, visit: (value: string, start: number) => void
 /** @returns the text between two quotes, unescaped; unchanged if its escapes are not those of JSON */
 const readBetween = (text: string, start: number, end: number): string => {
   const written = text.slice(start, end);
-  if (!written.includes('\\')) return written;
-  try {
-    return String(JSON.parse(`"${written}"`));
-  } catch {
-    return written;
-  }
+  return written.includes('\\') ? String(parseQuietly(`"${written}"`) ?? written) : written;
 };
 
 const idName = '"unique_id"';

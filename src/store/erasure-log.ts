@@ -144,7 +144,7 @@ const readFrom = async (handle: FileHandle, start: number): Promise<Buffer> => {
 
 /** A cut-off line names nothing, because its erasure was never confirmed. */
 const readLine = (line: string): Entry[] => {
-  const entry = parseQuietly(Buffer.from(line));
+  const entry = parseQuietly(line);
   return isObject(entry) ? [entry] : [];
 };
 

@@ -11,7 +11,7 @@ import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters } from '../../src/store/status/counters.ts';
 import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store } from '../../src/store/store.ts';
-import { checkPostgresAccess } from '../../src/warehouse/postgres/check-access.ts';
+import { checkPostgresAccess } from '../../src/warehouse/postgres/index.ts';
 import { aroundStatements, deliver, logRetention, retention, untilBlocked, usePipeline } from '../support/pipeline.ts';
 import { createDatabase, databaseForTest, runOnServer } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';

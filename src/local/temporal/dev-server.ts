@@ -131,8 +131,7 @@ const isReady = async (port: number, { namespace = 'default' }: TemporalDevServe
 };
 
 const readPorts = async (home: string): Promise<Ports | undefined> => {
-  const bytes = await readFile(join(home, 'temporal.json')).catch(() => Buffer.alloc(0));
-  return parseQuietly(bytes) as Ports | undefined;
+  return parseQuietly(await readFile(join(home, 'temporal.json')).catch(() => '')) as Ports | undefined;
 };
 
 // Finds the Temporal CLI, which holds the development server; downloads or builds it when there is none.

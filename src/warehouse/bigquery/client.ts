@@ -1,6 +1,8 @@
 /** Credentials and the one way by which requests leave: the official client, with deadlines and no hidden retries. */
+
 import { readFile } from 'node:fs/promises';
 import type { BigQuery } from '@google-cloud/bigquery';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { withinTime } from '../../lib/timing.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Fault, faultOf } from './errors.ts';
@@ -55,10 +57,8 @@ export const createClient = async (config: BigqueryWarehouseConfig): Promise<Big
 };
 
 const checkKeyFile = async (path: string): Promise<void> => {
-  try {
-    const key = JSON.parse(await readFile(path, 'utf8')) as { readonly type?: unknown };
-    if (typeof key.type === 'string') return;
-  } catch {}
+  const key = parseQuietly(await readFile(path, 'utf8').catch(() => ''));
+  if (isObject(key) && typeof key.type === 'string') return;
   throw { message: 'the key file cannot be read, or holds no credentials' } satisfies Fault;
 };
 

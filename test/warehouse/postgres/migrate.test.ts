@@ -1,6 +1,6 @@
 /** Migrations against what analysts and administrators do: open transactions, schemas made beforehand. */
 import { expect, onTestFinished, test } from 'vitest';
-import { checkPostgresAccess } from '../../../src/warehouse/postgres/check-access.ts';
+import { checkPostgresAccess } from '../../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import { openPostgres } from '../../support/open-postgres.ts';
 import { connect } from '../../support/postgres.ts';
