@@ -236,6 +236,7 @@ const comparisonKey = (warehouse: string): string => `comparison:${warehouse}`;
 export const noteComparison = (db: Queryable, warehouse: string, error: string | undefined): Promise<unknown> =>
   noteFailure(db, comparisonKey(warehouse), error);
 
+/** The error of the latest comparison with a warehouse. Undefined = it succeeded, or none was made. */
 export const readFailedComparison = (db: Queryable, warehouse: string): Promise<string | undefined> =>
   readMeta(db, comparisonKey(warehouse));
 
