@@ -255,7 +255,9 @@ export default group({
         const receipt: unknown = parseQuietly(text as string);
         if (!isReceipt(receipt)) throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.');
         const signed = isSignedBy(receipt, pem as string);
-        if (signed) return [{ signed }, 'The receipt was signed by the holder of this key.'];
+        const tells = 'purged' in receipt ? describeErasure(receipt as never) : undefined;
+        const at = 'at' in receipt ? `Requested at ${receipt.at}.` : undefined;
+        if (signed) return [{ signed }, lines('The receipt was signed by the holder of this key.', at, tells)];
         return [{ signed }, 'The signature is wrong.', 'incomplete'];
       },
     }),

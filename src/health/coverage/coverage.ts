@@ -66,6 +66,10 @@ const stateOf = (shares: Readonly<Record<CoverageState, number>>): CoverageState
   return shares.healed > 0 ? 'healed' : 'proven';
 };
 
+/** The verdicts whose window begins in a range. */
+export const within = ({ from, to }: Interval, verdicts: readonly StoredVerdict[]): StoredVerdict[] =>
+  verdicts.filter((one) => one.window_from >= from && one.window_from < to);
+
 const byState = (share: (state: CoverageState) => number) =>
   Object.fromEntries(coverageStates.map((state) => [state, share(state)])) as Record<CoverageState, number>;
 
@@ -85,7 +89,7 @@ export const buildCoverage = (input: CoverageInput) => {
     const cell = { from: Math.max(start, from), to: Math.min(start + day, to) };
     const each = painted.map(([warehouse, layers]) => [warehouse, sharesOf(layers, cell)] as const);
     const states = each.map(([warehouse, shares]) => [warehouse, stateOf(shares)] as const);
-    const mine = verdicts.filter((one) => one.window_from >= cell.from && one.window_from < cell.to);
+    const mine = within(cell, verdicts);
     const excludedOf = (warehouse: string): number =>
       mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? one.excluded : 0), 0);
     return {

@@ -9,30 +9,9 @@ import { coverageStates, stateSigns } from '../coverage/coverage.ts';
 import type { Reason } from '../coverage/why.ts';
 import type { Waiting } from '../read-health.ts';
 import type { ActionName } from './access.ts';
+import { countColumns } from './draw-report.ts';
+import { type Columns, type Html, html, type Part, table } from './html.ts';
 import { type JudgedDay, type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
-
-/** HTML as a value. Every inserted value is escaped unless it is HTML itself. */
-class Html {
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-type Part = Html | string | number | false | null | undefined | readonly Part[];
-
-const escapes: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' };
-
-const render = (part: Part): string => {
-  if (part instanceof Html) return part.text;
-  if (part === false || part === null || part === undefined) return '';
-  if (typeof part === 'object') return part.map(render).join('');
-  return String(part).replace(/[&<>"']/g, (character) => `&${escapes[character]};`);
-};
-
-/** Text and attribute values are escaped alike: attributes must be quoted. */
-const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html =>
-  new Html(strings.map((text, index) => text + render(parts[index])).join(''));
 
 export type Section = { readonly id: string; readonly content: Html };
 
@@ -41,20 +20,6 @@ const section = (id: string, title: string, content: Part): Section => ({
   content: html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${content}</section>`,
 });
 
-/** Cells by their heads; the first is the head of its row. Narrow screens show each row as a card. */
-type Columns<Row> = Readonly<Record<string, (row: Row) => Part>>;
-const isEmpty = (cell: Part): boolean => cell === null || cell === undefined || cell === false || cell === '';
-/** Leaves out columns without content. */
-const table = <Row>(title: string, columns: Columns<Row>, rows: readonly Row[]): Html => {
-  const filled = Object.entries(columns).filter(([, cell]) => rows.some((row) => !isEmpty(cell(row))));
-  const [[, first] = ['', (): Part => ''], ...others] = filled;
-  const heads = filled.map(([head]) => html`<th scope="col">${head}</th>`);
-  const body = rows.map(
-    (row) =>
-      html`<tr><th scope="row">${first(row)}</th>${others.map(([head, cell]) => html`<td data-head="${head}">${cell(row)}</td>`)}</tr>`,
-  );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${title} as a table"><table><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table></div>`;
-};
 /** A section with nothing to show keeps its place for later updates. */
 const nothing = (id: string): Section => ({ id, content: html`<section id="${id}" hidden></section>` });
 const folded = (id: string, title: string, content: Html): Section => ({
@@ -319,12 +284,7 @@ export const drawDayPage = (input: { warehouse: string; day: string }, { verdict
     'Window (UTC)': (one) => `${minute(one.window_from)} – ${minute(one.window_to)}`,
     Outcome: (one) => one.outcome.replace('_', ' '),
     Level: (one) => `${one.level}, ${one.warehouse_level}`,
-    Listed: (one) => formatCount(one.calls_listed),
-    Found: (one) => formatCount(one.calls_found),
-    Excluded: (one) => formatCount(one.excluded),
-    Missing: (one) => formatCount(one.missing),
-    Different: (one) => formatCount(one.different),
-    Healed: (one) => formatCount(one.healed),
+    ...countColumns,
     'Compared (UTC)': (one) => formatInstant(one.compared_at / 1000),
   };
   const none = html`<p>No verdict was given for this day yet. <code>callsync reconcile --from ${input.day}</code> gives one.</p>`;

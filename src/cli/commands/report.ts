@@ -1,0 +1,72 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openProof, withStore } from '../../app/services.ts';
+import { readReport } from '../../health/coverage/report.ts';
+import { checkReport, renderReport, signReport } from '../../health/page/signed-report.ts';
+import { terminal } from '../../lib/errors.ts';
+import { readVersion } from '../../lib/find-built.ts';
+import { nowMicros } from '../../lib/timestamps.ts';
+import { argument, group, leaf, option, orRefuse, parsed, required } from '../shell/define.ts';
+import { lines } from '../shell/output.ts';
+
+/** Start and end of a month such as 2026-10, in microseconds. */
+const monthOf = (text: string): { from: number; to: number } => {
+  const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
+  const start = (more: number): number => Date.UTC(Number(year), Number(month) - 1 + more) * 1000;
+  return orRefuse(year === undefined ? undefined : { from: start(0), to: start(1) }, 'Use a month such as 2026-10.');
+};
+
+export default group({
+  standard: 'create',
+  commands: {
+    create: leaf({
+      does: 'write the report of a month as JSON and as one HTML page, both signed',
+      options: {
+        month: required(parsed('--month <month>', 'month in UTC, such as 2026-10', monthOf)),
+        folder: option('--folder <folder>', 'folder for the two files', '.'),
+      },
+      examples: ['callsync report --month 2026-10'],
+      within: withStore,
+      run: async ({ month, folder }, store, { config }) => {
+        const now = nowMicros();
+        const range = { from: month.from, to: Math.min(month.to, now) };
+        if (range.from >= range.to) throw terminal('USAGE_RANGE', 'The month has not begun.');
+        const warehouses = Object.keys(config.warehouses);
+        const report = await readReport(store, { range, warehouses, version: readVersion(), now });
+        const signed = signReport(openProof(config).keys, report);
+        const files = ['json', 'html'].map((kind) => join(folder, `callsync-report-${report.month}.${kind}`));
+        const texts = [`${signed}\n`, renderReport(signed)];
+        for (const [index, file] of files.entries()) await writeFile(file, texts[index] as string);
+        const proven = report.days.filter(({ state }) => state === 'proven' || state === 'healed').length;
+        return [{ files, ...report }, lines(`${proven} of ${report.days.length} days are proven.`, files)];
+      },
+    }),
+    verify: leaf({
+      does: 'check the signature of a report; needs no configuration and no secret',
+      args: [argument('<file>', 'the JSON or the page')],
+      options: {
+        publicKey: required(option('--public-key <file>', 'file with the output of callsync privacy public-key')),
+      },
+      examples: ['callsync report verify callsync-report-2026-10.html --public-key callsync.pem'],
+      remarks: 'Exit code 5: the report was changed. A page is checked by the version of callsync that made it.',
+      run: async (file, { publicKey }) => {
+        const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path))).catch((cause) => {
+          throw terminal('USAGE_RECEIPT', 'The report or the public key cannot be read.', { cause });
+        });
+        const wrong = checkBytes(text as Buffer, String(pem));
+        if (wrong === undefined) return [{ signed: true }, 'The report was signed by the holder of this key.'];
+        return [{ signed: false, wrong }, wrong, 'incomplete'];
+      },
+    }),
+  },
+});
+
+const checkBytes = (bytes: Buffer, pem: string): string | undefined => {
+  const text = bytes.toString();
+  if (!Buffer.from(text).equals(bytes)) return 'The file is no UTF-8 text.';
+  try {
+    return checkReport(text, pem);
+  } catch (cause) {
+    throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', { cause });
+  }
+};

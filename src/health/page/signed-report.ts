@@ -1,0 +1,46 @@
+/** A report with its signature, as one line of JSON and as a page. The public key is enough to check both. */
+
+import { createPublicKey, verify } from 'node:crypto';
+import { isObject, parseQuietly } from '../../lib/parse-json.ts';
+import type { ProofKeys } from '../../store/store.ts';
+import type { Report } from '../coverage/report.ts';
+import { drawReport } from './draw-report.ts';
+
+const envelope = (report: string, keyId: string, signature: string): string =>
+  `{"report":${report},"key_id":"${keyId}","signature":"${signature}"}`;
+const signedText = (report: string, keyId: string): string => JSON.stringify(['callsync report', keyId, report]);
+/** Text that no element of a page ends. */
+const textOf = (report: unknown): string => JSON.stringify(report).replaceAll('<', '\\u003c');
+
+export const signReport = ({ currentId, signOpenly }: ProofKeys, report: Report): string => {
+  const text = textOf(report);
+  return envelope(text, currentId, signOpenly(currentId, signedText(text, currentId)) as string);
+};
+
+const opening = '<script type="application/json" id="signed">';
+
+/** The page that holds the signed report byte for byte, and is made from nothing else. */
+export const renderReport = (signed: string): string =>
+  drawReport((JSON.parse(signed) as { report: Report }).report, `${opening}${signed}</script>`);
+
+/**
+ * Checks a report, or a page with one, without a secret. Undefined = it is as it was signed; else the reason.
+ * @throws Error for an invalid key
+ */
+export const checkReport = (file: string, publicKey: string): string | undefined => {
+  const isPage = file.startsWith('<!doctype');
+  const start = file.indexOf(opening) + opening.length;
+  const signed = isPage ? file.slice(start, file.indexOf('</script>', start)) : file.replace(/\n$/, '');
+  const read: unknown = parseQuietly(Buffer.from(signed));
+  if (!isObject(read) || typeof read.key_id !== 'string' || typeof read.signature !== 'string')
+    return 'The file is not a report.';
+  const { report, key_id: keyId, signature } = read;
+  const text = textOf(report);
+  const bytes = Buffer.from(signature, 'hex');
+  const isWhole = envelope(text, keyId, bytes.toString('hex')) === signed;
+  if (!isWhole || !verify(null, Buffer.from(signedText(text, keyId)), createPublicKey(publicKey), bytes))
+    return 'The report was changed, or another key signed it.';
+  if (isPage && renderReport(signed) !== file)
+    return 'The page shows something else than its signed report, or another version of callsync made it.';
+  return undefined;
+};

@@ -1,0 +1,127 @@
+/** The report of a month for auditors: its figures, its signature, and its page in a browser. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { type Report, readReport } from '../../src/health/coverage/report.ts';
+import { checkReport, renderReport, signReport } from '../../src/health/page/signed-report.ts';
+import { randomStream } from '../../src/simulator/calls/random.ts';
+import { createProofKeys } from '../../src/store/windows/chain.ts';
+import { day, useInstallation } from '../pipeline/reconcile/installation.ts';
+import { openCli, withoutService } from '../support/cli.ts';
+import { column } from '../support/rows.ts';
+import { pictures, usePage, violations } from './support/browser.ts';
+
+const month = { from: Date.UTC(2026, 0) * 1000, to: Date.UTC(2026, 1) * 1000 };
+const here = useInstallation({
+  ...{
+    seed: 3,
+    calls: { count: 200, utterances: 2, words: 2, from: '2026-01-03T00:00:00Z', to: '2026-01-29T00:00:00Z' },
+  },
+});
+const { held } = usePage();
+const keys = createProofKeys(Buffer.from('a secret of the tests, long enough'));
+let report: Report;
+let signed = '';
+let page = '';
+
+const read = (): Promise<Report> =>
+  readReport(here.store, { range: month, warehouses: ['main'], version: '9.9.9', now: Date.UTC(2026, 5) * 1000 });
+
+beforeAll(async () => {
+  await here.backfill({ from: here.range.from, to: month.to });
+  await here.drain();
+  await here.reconcile({ range: { from: month.from, to: month.from + 20 * day } });
+  await here.query(`DELETE FROM wh_main.calls WHERE call_timestamp >= '2026-01-10' AND call_timestamp < '2026-01-11'`);
+  await here.reconcile({ range: { from: month.from, to: month.from + 20 * day }, force: true });
+  await here.query(
+    `INSERT INTO callsync.events (at, kind, what) VALUES ('2026-01-20', 'outage', 'No <worker> ran.</script>'), ('2026-01-20', 'assistant', 'query: 1 rows')`,
+  );
+  // Two erasures of the month, one of another, and a receipt of a hold.
+  const receipts = [
+    ...[
+      { at: '2026-01-01T00:00:00Z', erased: 3 },
+      { at: '2026-01-31T23:59:59Z', erased: 4 },
+    ],
+    ...[
+      { at: '2026-02-01T00:00:00Z', erased: 9 },
+      { at: '2026-01-02T00:00:00Z', action: 'put on' },
+    ],
+  ];
+  for (const [index, one] of receipts.entries())
+    await here.query(
+      `INSERT INTO callsync.erasure_receipts (receipt_id, receipt, key_id, digest) OVERRIDING SYSTEM VALUE VALUES ($1, $2, '', '')`,
+      [index, JSON.stringify(one)],
+    );
+  report = await read();
+  signed = signReport(keys, report);
+  page = renderReport(signed);
+});
+
+test('the days have the counts of the verdicts and of the ledger; unproven days are named', async () => {
+  const [calls] = await column(
+    here.store,
+    `SELECT count(*)::int FROM ledger WHERE call_timestamp >= '2026-01-01' AND call_timestamp < '2026-02-01'`,
+  );
+  expect(report.days.reduce((sum, one) => sum + one.calls, 0)).toBe(calls);
+  expect(report.days).toHaveLength(31);
+  const [healed] = report.days.filter(({ state }) => state === 'healed');
+  expect(healed).toMatchObject({ day: '2026-01-10', missing: healed?.calls, healed: healed?.calls });
+  expect(report.days.filter(({ state }) => state === 'read' || state === 'unread')).toHaveLength(11);
+  expect(report).toMatchObject({ month: '2026-01', erasures: { receipts: 2, calls: 7 }, holds: 0 });
+  expect(report.events).toEqual([{ at: '2026-01-20 00:00:00', kind: 'outage', what: 'No <worker> ran.</script>' }]);
+});
+
+test('whoever has the public key can check both files; each altered byte is refused', () => {
+  for (const file of [signed, `${signed}\n`, page]) expect(checkReport(file, keys.publicKey)).toBeUndefined();
+  const random = randomStream(7);
+  for (const file of [`${signed}\n`, page])
+    for (let round = 0; round < 50; round += 1) {
+      const at = Math.floor(random() * (file.length - 1));
+      const altered = file.slice(0, at) + String.fromCharCode(file.charCodeAt(at) ^ 1) + file.slice(at + 1);
+      expect(checkReport(altered, keys.publicKey), `${at}`).toBeDefined();
+    }
+  const other = createProofKeys(Buffer.from('another secret of the tests, long'));
+  expect(checkReport(signed, other.publicKey)).toMatch(/another key/);
+  expect(checkReport('{}', keys.publicKey)).toMatch(/no report|not a report/);
+  expect(checkReport(page.replace('Days proven', 'Days  proven'), keys.publicKey)).toMatch(/something else/);
+});
+
+test.each(['light', 'dark'] as const)('the page is accessible and loads nothing, in %s', async (scheme) => {
+  await held.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+  const asked: string[] = [];
+  held.page.on('request', (request) => asked.push(request.url()));
+  await held.page.setContent(page);
+  expect(await violations(held.page)).toEqual([]);
+  expect(asked).toEqual([]);
+  expect(await held.page.$eval('main', ({ textContent }) => textContent)).toContain('No <worker> ran.</script>');
+  if (pictures !== undefined) await held.page.screenshot({ path: `${pictures}/report-${scheme}.png` });
+});
+
+test('the page is printed as A4', async () => {
+  await held.page.setContent(page);
+  const pdf = Buffer.from(await held.page.pdf({ preferCSSPageSize: true }));
+  expect(pdf.toString('latin1')).toMatch(/MediaBox ?\[0 0 59[45](\.\d+)? 84[12](\.\d+)?\]/);
+});
+
+test('the command writes both files, and checks them without a configuration', async () => {
+  const { folder, database } = await openCli();
+  await folder.configure(withoutService(database.url));
+  await writeFile(join(folder.path, 'key.pem'), (await folder.run(['privacy', 'public-key'])).stdout);
+  expect(await folder.run(['report', '--month', '2026-01'])).toMatchObject({ code: 0 });
+  for (const kind of ['json', 'html']) {
+    const args = ['report', 'verify', `callsync-report-2026-01.${kind}`, '--public-key', 'key.pem'];
+    expect(await folder.run(args)).toMatchObject({ code: 0 });
+  }
+  await writeFile(join(folder.path, 'altered.json'), signed);
+  expect((await folder.run(['report', 'verify', 'altered.json', '--public-key', 'key.pem'])).code).toBe(5);
+  await writeFile(join(folder.path, 'ids.txt'), 'c1\n');
+  await writeFile(
+    join(folder.path, 'r.json'),
+    (await folder.run(['erase', '--by', 'call', '--file', 'ids.txt', '--yes', '--json'])).stdout,
+  );
+  const receipt = await folder.run(['privacy', 'check-receipt', 'r.json', '--public-key', 'key.pem']);
+  expect(receipt.stdout).toMatch(
+    /signed by the holder.*\nRequested at 2\d{3}-.*\nThe request covers 1 call.*\n(.*\n)*A search of the store afterwards found 0/,
+  );
+  expect((await folder.run(['report', '--month', '2026-13'])).stderr).toContain('Use a month such as 2026-10');
+});
