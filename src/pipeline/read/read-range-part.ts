@@ -4,8 +4,7 @@ import { CallsyncError } from '../../lib/errors.ts';
 import { lengthOf } from '../../lib/intervals.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { axisOf, boundStep, halveWindow, isCuttable } from '../../source/list/list-query.ts';
-import { isServiceUp } from '../../source/read/isolate-poison.ts';
-import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
+import { isServiceUp, readWindow, type WindowResult } from '../../source/read/read-window.ts';
 import { recordWindow, replaceProblems, uncoveredRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
@@ -201,7 +200,7 @@ const passOverFailing = async (
     signal.throwIfAborted();
     if (!(error instanceof CallsyncError) || !ofOneAnswer.test(error.code)) throw error;
     if (error.kind === 'transient' && attempt < attempts) throw error;
-    if (!(await isServiceUp(deps.source.list, window, { cause: error, signal }))) throw error;
+    if (!(await isServiceUp(deps.source.list, { window, signal }, error))) throw error;
     const { axis, from, to } = window;
     // If a list cannot be split, each half reads it whole.
     const isLong = isCuttable(axisOf(deps.source.list.list, axis)) && to - from >= 2 * shortestHalf;

@@ -2,16 +2,18 @@
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
-import type { Micros } from '../../lib/timestamps.ts';
 import type { Api, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest } from '../pagination/pagination.ts';
+import { createFacts, type Facts, type Learned } from './facts.ts';
 import { type ListQuery, listParams } from './list-query.ts';
-import { createMemoryLimit, type Permit } from './memory-limit.ts';
+import { createMemoryLimit, type MemoryLimit, type Permit } from './memory-limit.ts';
 import { isEmpty } from './observe.ts';
 
-export type Page = Awaited<ReturnType<typeof fetchPage>> & {
+type SinglePage = Awaited<ReturnType<typeof fetchPage>>;
+
+export type Page = SinglePage & {
   /** The page counts as held until its consumer says that it is done, and whether nothing reads its records any more. */
   readonly keep?: () => (isUnread: boolean) => void;
 };
@@ -20,45 +22,8 @@ export type ListClient = ReturnType<typeof createListClient>;
 
 export type AskOptions = Pick<ListQuery, 'signal' | 'retries'>;
 
-const [fewestAtEnd, mostAtEnd] = [2, 20];
-
-/** Facts learned while reading, such as a cap that the service does not tell; so far none. */
-const learnNothing = () => ({
-  /** Most records that one query was seen to give although there were more. */
-  cap: undefined as number | undefined,
-  /** Rows of the last query that gave fewer than its total said, while its halves named more. */
-  short: undefined as number | undefined,
-  /** Most rows of a query that no cap cut. */
-  records: 0,
-  /** Most bytes of such a query. */
-  bytes: 0,
-  /** The largest total of a query. */
-  total: 0,
-  /** By axis: the longest window, in microseconds, that showed a call at its beginning or its end, wherever asked. */
-  length: new Map<string, Micros>(),
-  /** By axis: the first and last call of a window. */
-  span: new Map<string, { first: Micros; last: Micros; firstId: string; lastId: string }>(),
-  /** Most records that came on one page. */
-  page: 0,
-  /** Records came whose times say nothing of the window in which they are. */
-  undated: false,
-  /** The longest window worth asking for, in microseconds: the list refused one of twice its length, and not its parts. */
-  longest: Number.POSITIVE_INFINITY,
-  /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
-  totalIsProven: false,
-  /**
-   * So many empty pages in a row end a list. Higher for a service that removes records after it has cut its pages, so
-   * that records follow a page that is not full. Forgotten slowly, because a call that came just then looks the same.
-   */
-  emptyAtEnd: fewestAtEnd,
-  /** The lowest that it falls to: above `fewestAtEnd` once half a page was missing amid a list. No new call looks like that. */
-  leastAtEnd: fewestAtEnd,
-});
-
-type LearnedFacts = ReturnType<typeof learnNothing>;
-
-/** Whether pages of this list lately had gaps: then rows that come again may stand for others that were passed over. */
-export const hasGaps = ({ emptyAtEnd }: LearnedFacts): boolean => emptyAtEnd > fewestAtEnd;
+/** Only so many rows from a place on, a multiple of their number, as one page. */
+export type Rows = readonly [offset: number, size: number];
 
 /** Possible answers of a service to a page after the last one. */
 const beyondTheEnd = [400, 404, 416, 422];
@@ -71,84 +36,74 @@ const findOtherSize = (count: number, size: number): number => {
   return larger;
 };
 
-/** Asks for one page, and notes how many records a page can have. */
-const createAsk = (api: Api, list: ListConfig, learned: LearnedFacts) => {
-  let shapeProven = false;
-  return async ({ signal, retries, ...query }: ListQuery, request: PageRequest, more: GetOptions) => {
-    const params = [...listParams(list, query), ...Object.entries(request.params)];
-    const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
-    const parse = async (response: HttpResponse): Promise<PageBody> =>
-      response.status >= 400 ? emptyPage(undefined) : await readAnswer(response, list, shapeProven);
-    const answer = await api.get(url, parse, { signal, retries, ...more });
-    shapeProven = true;
-    learned.page = Math.max(learned.page, answer.value.count);
-    return { ...answer, url, isRefused: answer.response.status >= 400 };
-  };
-};
-
 interface Asking {
+  readonly api: Api;
   readonly list: ListConfig;
   readonly pagination: ReturnType<typeof createPagination>;
-  readonly learned: LearnedFacts;
-  readonly ask: ReturnType<typeof createAsk>;
+  readonly learned: Facts;
+  readonly learn: (seen: Learned) => void;
 }
 
+/** Asks for one page, and notes how many records a page can have. */
+const ask = async (asking: Asking, query: ListQuery, request: PageRequest, more: GetOptions) => {
+  const { api, list, learned, learn } = asking;
+  const { signal, retries } = query;
+  const params = [...listParams(list, query), ...Object.entries(request.params)];
+  const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
+  const parse = async (response: HttpResponse): Promise<PageBody> =>
+    response.status >= 400 ? emptyPage(undefined) : await readAnswer(response, list, learned.shapeProven);
+  const answer = await api.get(url, parse, { signal, retries, ...more });
+  learn({ page: answer.value.count, shapeProven: true });
+  return { ...answer, url, isRefused: answer.response.status >= 400 };
+};
+
 /**
- * Whether the list ends before a refused page: one of another size that reaches beyond that place says so by holding
- * no further record. Undefined where no other size can be asked for.
+ * Whether the list is shown to end before a refused page: one of another size that reaches beyond that place holds no
+ * further record. False where no other size can be asked for, or where a page of this size was never seen.
+ * @throws CallsyncError LIST_FAILED where the list goes on.
  */
-const endsBefore = async (
-  { pagination, ask, learned }: Asking,
-  query: ListQuery,
-  request: PageRequest,
-  behind: number,
-) => {
-  const known = request.known ?? request.offset;
+const endsBefore = async (asking: Asking, query: ListQuery, request: PageRequest, behind: number): Promise<boolean> => {
+  const { known = request.offset } = request;
   const size = findOtherSize(known, behind);
-  const other = pagination.at?.(known - (known % size), size);
-  if (other === undefined) return undefined;
-  const { isRefused, value } = await ask(query, other, { accept: beyondTheEnd });
-  if (isRefused || value.count > known % size) return false;
-  // A page of this size was never seen: the service may give no more records.
-  return size <= learned.page || undefined;
+  const other = asking.pagination.at?.(known - (known % size), size);
+  if (other === undefined) return false;
+  const { isRefused, value, url } = await ask(asking, query, other, { accept: beyondTheEnd });
+  if (isRefused || value.count > known % size) throw refusedAmid(url);
+  return size <= asking.learned.page;
 };
 
 /** @param before total that came with the page before; its own is the one that matched the query when it was made. */
 const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest, before?: number) => {
-  const { list, learned, ask } = asking;
-  const isAtTotal = request.index > 0 && (request.known ?? request.offset) === before;
-  const { emptyBefore = 0 } = request;
+  const { emptyBefore = 0, known = request.offset, index } = request;
+  const isAtTotal = index > 0 && known === before;
   const behind = isAtTotal || emptyBefore > 0 ? undefined : request.behind;
-  const accept = isAtTotal || emptyBefore > 0 || behind !== undefined ? beyondTheEnd : [];
-  const answer = await ask(query, request, { accept, askAgain: behind !== undefined });
+  const accept = isAtTotal || request.behind !== undefined ? beyondTheEnd : [];
+  const answer = await ask(asking, query, request, { accept, askAgain: behind !== undefined });
   const { response, value, observedAt, url, isRefused } = answer;
-  const isShownEnd = isRefused && behind !== undefined ? await endsBefore(asking, query, request, behind) : false;
-  if (isShownEnd === false && isRefused && behind !== undefined) throw refusedAmid(url);
-  const fullPage = Math.min(request.size ?? Number.POSITIVE_INFINITY, learned.page);
-  const isEmpty = value.count <= (query.overlap ?? 0);
-  const { emptyAtEnd } = learned;
-  if (!isEmpty && behind !== undefined && behind + Math.max(5, behind) <= fullPage)
-    learned.leastAtEnd = fewestAtEnd + 1;
-  if (!isEmpty && (emptyBefore > 0 || (behind ?? fullPage) < fullPage)) learned.emptyAtEnd = mostAtEnd;
-  else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(learned.leastAtEnd, emptyAtEnd - 1);
+  const refusedBehind = isRefused ? behind : undefined;
+  const isShownEnd = refusedBehind !== undefined && (await endsBefore(asking, query, request, refusedBehind));
+  const { page, emptyAtEnd, totalIsProven } = asking.learned;
+  const fullPage = Math.min(request.size ?? page, page);
   return {
     ...value,
     request,
     url,
-    total: readTotalOf(list, value.envelope, response),
+    headers: response.headers,
+    total: readTotalOf(asking.list, value.envelope, response),
     observedAt,
+    receivedAt: new Date(),
     emptyAtEnd,
-    index: request.index,
+    totalIsProven,
+    /** Records on the page before this one; undefined where the list may well have ended there. */
+    behind,
+    fullPage,
     /** As many records as asked for, or as the largest page so far. */
     isFull: value.count >= fullPage,
     /** The service refused it, as it may refuse pages beyond the end. */
     isRefused,
+    isShownEnd,
     /** Records on the page before, where only refusals say that the list ends there. */
-    refusedBehind: isShownEnd === undefined ? behind : undefined,
-    totalIsProven: learned.totalIsProven,
-    headers: response.headers,
-    isShownEnd: isShownEnd === true,
-    receivedAt: new Date(),
+    refusedBehind: isShownEnd ? undefined : refusedBehind,
   };
 };
 
@@ -158,24 +113,27 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
  */
 export const createListClient = (api: Api, list: ListConfig) => {
   const pagination = createPagination(list.pagination);
-  const { at } = pagination;
   const limit = createMemoryLimit();
-  const learned = learnNothing();
-  const asking = { list, pagination, learned, ask: createAsk(api, list, learned) };
+  const { facts: learned, learn } = createFacts();
+  const asking = { api, list, pagination, learned, learn };
 
   return {
     list,
     counts: api.counts,
     pageSize: pagination.size,
     seekable: pagination.seekable,
+    /** Whether single rows can be asked for. */
+    hasRows: pagination.at !== undefined,
     learned,
-    readPages: (query: ListQuery) => readAhead(limit, asking, query),
+    learn,
+    /** All pages; or, where single rows can be asked for, only the page of `size` rows from `offset` on, a multiple of it. */
+    readPages: (query: ListQuery, rows?: Rows) => readAhead(limit, asking, query, rows && pagination.at?.(...rows)),
     /** Total that matches a query for the price of one small request; undefined if the service offers none. */
     readTotal: async (query: ListQuery) => {
       if (list.total_path === undefined && list.total_header === undefined) return undefined;
       try {
         const page = await fetchPage(asking, { ...query, summary: true }, pagination.first(1));
-        learned.total = Math.max(learned.total, page.total ?? 0);
+        learn({ total: page.total ?? 0 });
         return page.total;
       } catch (error) {
         // The answer's only record may cause its failure, or the length of the window; reading the window finds out.
@@ -183,8 +141,6 @@ export const createListClient = (api: Api, list: ListConfig) => {
         throw error;
       }
     },
-    /** `size` rows from `offset` on, a multiple of `size`; absent where the style cannot be asked for them. */
-    readRows: at && ((query: ListQuery, offset: number, size: number) => fetchPage(asking, query, at(offset, size))),
     /** One call by its id; undefined when the service does not know it (404) or has no such endpoint. */
     fetchCall: async (callId: string, options: AskOptions = {}) => {
       if (list.single_path === undefined) return undefined;
@@ -196,57 +152,56 @@ export const createListClient = (api: Api, list: ListConfig) => {
   };
 };
 
-type Fetched = { readonly permit: Permit; readonly answer: Promise<Page> };
+/** A page, and what lets go of its memory. */
+type Held = { readonly page: SinglePage; readonly done: (isUnread: boolean) => void };
 
-/** The next page is fetched ahead where two fit; otherwise once the one before is released. */
-async function* readAhead(limit: ReturnType<typeof createMemoryLimit>, asking: Asking, query: ListQuery) {
+/**
+ * The next page is fetched ahead where two fit; otherwise once the one before is released.
+ * @param alone the only page.
+ */
+async function* readAhead(limit: MemoryLimit, asking: Asking, query: ListQuery, alone?: PageRequest) {
   const { pagination } = asking;
+  const first = alone ?? pagination.first(query.pageSize);
   const stop = new AbortController();
-  const signal = AbortSignal.any([stop.signal, ...(query.signal ? [query.signal] : [])]);
-  const guarded = { ...query, signal };
+  const signal = AbortSignal.any([stop.signal, query.signal].filter((one) => one !== undefined));
   const kind = query.summary ? 'summary' : 'whole';
   const asked = new Set<string>();
   const permits = new Set<Permit>();
-  const start = (request: PageRequest, permit: Permit, before?: number): Fetched => {
+  const fetch = async (request: PageRequest, permit: Permit, before?: SinglePage): Promise<Held> => {
     permits.add(permit);
     const key = `${request.url ?? ''}${JSON.stringify(request.params)}`;
-    const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(asking, guarded, request, before);
+    if (asked.has(key)) throw loops();
     asked.add(key);
-    // The caller that awaits it gets the failure; until then it must not count as unhandled.
-    answer.then((page) => permit.fill(page.size)).catch(() => undefined);
-    return { permit, answer };
-  };
-  const release = (permit: Permit): void => {
-    permit.release();
-    permits.delete(permit);
+    const page = await fetchPage(asking, { ...query, signal }, request, before?.total);
+    if (before?.isRefused && page.count > 0) throw refusedAmid(page.url);
+    permit.fill(page.size);
+    const done = (isUnread: boolean): void => {
+      if (isUnread) page.free?.();
+      permit.release();
+      permits.delete(permit);
+    };
+    return { page, done };
   };
   try {
-    let next: PageRequest | undefined = pagination.first(query.pageSize);
-    let ahead: Fetched | undefined;
-    let total: number | undefined;
-    let isBehindRefused = false;
-    while (next !== undefined) {
-      const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, signal), total);
-      const page = await answer;
-      if (isBehindRefused && page.count > 0) throw refusedAmid(page.url);
-      isBehindRefused = page.isRefused;
-      total = page.total;
-      next = pagination.next(page, query.overlap ?? 0);
-      const free: Permit | undefined = next === undefined ? undefined : limit.tryAcquire(kind);
-      ahead = next === undefined || free === undefined ? undefined : start(next, free, total);
+    let current: Promise<Held> | undefined = fetch(first, await limit.acquire(kind, signal));
+    while (current !== undefined) {
+      const { page, done }: Held = await current;
+      const next: PageRequest | undefined = alone ? undefined : pagination.next(page, query.overlap ?? 0);
+      const free = next && limit.tryAcquire(kind);
+      const ahead: Promise<Held> | undefined = next && free && fetch(next, free, page);
+      // The caller that awaits it gets the failure; until then it must not count as unhandled.
+      ahead?.catch(() => undefined);
       let isKept = false;
-      const done = (isUnread: boolean): void => {
-        if (isUnread) page.free?.();
-        release(permit);
-      };
       const keep = () => {
         isKept = true;
         return done;
       };
       yield { ...page, keep };
-      if (isKept) continue;
-      page.dispose();
-      release(permit);
+      if (!isKept) {
+        page.dispose();
+        done(false);
+      }
+      current = ahead ?? (next && fetch(next, await limit.acquire(kind, signal), page));
     }
   } finally {
     for (const permit of permits) permit.release();
@@ -260,15 +215,14 @@ export const loops = (): CallsyncError =>
     hint: 'Check source.list.pagination, or run `callsync probe`.',
   });
 
+const failed = (message: string): CallsyncError =>
+  transient('LIST_FAILED', message, {
+    hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
+  });
+
 /** A refused page ends a list only where something else says so too. */
-const refusedAmid = (url: URL): CallsyncError =>
-  transient(
-    'LIST_FAILED',
-    `The list of ${url.host} refuses a page, and callsync cannot show that the list ends there.`,
-    {
-      hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
-    },
-  );
+const refusedAmid = ({ host }: URL): CallsyncError =>
+  failed(`The list of ${host} refuses a page, and callsync cannot show that the list ends there.`);
 
 const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven: boolean): Promise<PageBody> => {
   if (response.status === 204) return emptyPage(undefined);
@@ -279,9 +233,7 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
     });
   if (read !== 'no_array') {
     if (!saysFailed(read.envelope)) return read;
-    throw transient('LIST_FAILED', `The list of ${response.url.host} answers ${response.status} with an error.`, {
-      hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
-    });
+    throw failed(`The list of ${response.url.host} answers ${response.status} with an error.`);
   }
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;

@@ -5,6 +5,8 @@
  * callers then wait in turn.
  */
 
+import { EventEmitter, once } from 'node:events';
+
 /** One large page, or five of a hundred usual calls each: four travel, as the documented rate allows in a second, and one loads. */
 const defaultBytes = 20 * 1024 * 1024;
 
@@ -16,75 +18,69 @@ export interface Permit {
   release(): void;
 }
 
-interface Waiter {
-  readonly kind: string;
-  admit(permit: Permit): void;
-}
+export type MemoryLimit = ReturnType<typeof createMemoryLimit>;
 
 /** @param capacity bytes. */
 export const createMemoryLimit = (capacity: number = defaultBytes) => {
   const expected = new Map<string, number>();
-  const waiters: Waiter[] = [];
+  /** Callers that wait, in turn. */
+  const waiting = new Set<symbol>();
+  /** Says that the next one may look again. */
+  const changes = new EventEmitter().setMaxListeners(0);
   let permits = 0;
   let held = 0;
 
   const fits = (kind: string): boolean =>
     permits === 0 || held + (expected.get(kind) ?? Number.POSITIVE_INFINITY) <= capacity;
 
-  const admitWaiters = (): void => {
-    for (let next = waiters[0]; next !== undefined && fits(next.kind); next = waiters[0]) {
-      waiters.shift();
-      next.admit(reserve(next.kind));
-    }
-  };
-
   const reserve = (kind: string): Permit => {
-    let state: 'reserved' | 'filled' | 'released' = 'reserved';
     let size = expected.get(kind) ?? capacity;
+    let isHeld = true;
     permits++;
     held += size;
-    const become = (next: 'filled' | 'released', bytes: number): void => {
-      if (state === 'released') return;
-      state = next;
+    const resize = (bytes: number): void => {
       held += bytes - size;
       size = bytes;
-      if (next === 'released') permits--;
-      // The largest page, forgotten slowly, because the last page of a window and the pages of a night are small.
-      else expected.set(kind, Math.max(bytes, (expected.get(kind) ?? 0) * 0.98));
-      admitWaiters();
+      changes.emit('change');
     };
-    return { fill: (bytes) => become('filled', bytes), release: () => become('released', 0) };
+    return {
+      fill: (bytes) => {
+        if (!isHeld) return;
+        // The largest page, forgotten slowly, because the last page of a window and the pages of a night are small.
+        expected.set(kind, Math.max(bytes, (expected.get(kind) ?? 0) * 0.98));
+        resize(bytes);
+      },
+      release: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        permits--;
+        resize(0);
+      },
+    };
   };
 
   /** As `acquire` without waiting, for prefetching a page; undefined if it does not fit. */
   const tryAcquire = (kind: string): Permit | undefined =>
-    waiters.length === 0 && fits(kind) ? reserve(kind) : undefined;
+    waiting.size === 0 && fits(kind) ? reserve(kind) : undefined;
 
   /**
    * Waits, in turn, until a page of this kind fits; one larger than the limit fits when nothing else is held. The size
    * of a kind is learned from the pages that came; until the first is here it is held alone.
    * @throws the signal's reason.
    */
-  const acquire = (kind: string, signal: AbortSignal): Promise<Permit> =>
-    new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      const permit = tryAcquire(kind);
-      if (permit !== undefined) return resolve(permit);
-      const waiter: Waiter = {
-        kind,
-        admit: (admitted) => {
-          signal.removeEventListener('abort', leave);
-          resolve(admitted);
-        },
-      };
-      const leave = (): void => {
-        waiters.splice(waiters.indexOf(waiter), 1);
-        reject(signal.reason);
-        admitWaiters();
-      };
-      signal.addEventListener('abort', leave, { once: true });
-      waiters.push(waiter);
-    });
+  const acquire = async (kind: string, signal: AbortSignal): Promise<Permit> => {
+    signal.throwIfAborted();
+    const own = Symbol(kind);
+    waiting.add(own);
+    try {
+      while (waiting.values().next().value !== own || !fits(kind))
+        await once(changes, 'change', { signal }).catch(() => signal.throwIfAborted());
+      return reserve(kind);
+    } finally {
+      waiting.delete(own);
+      changes.emit('change');
+    }
+  };
 
   return { acquire, tryAcquire };
 };

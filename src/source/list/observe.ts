@@ -34,10 +34,9 @@ export const observeRecord = (record: unknown, { observedAt, carries, leftOut = 
   for (const name of Object.keys(record)) {
     const json = bytesOf(record, name);
     const value = json === undefined ? record[name] : undefined;
-    if (typeof value === 'object' && value !== null && deeperThan(value, maxDepth - 1))
-      return reject(`the record nests deeper than ${maxDepth} levels`);
+    if (deeperThan(value, maxDepth - 1)) return reject(`the record nests deeper than ${maxDepth} levels`);
     if (leftOut.includes(name)) continue;
-    if (!carries.has(name) && (json === undefined ? isEmpty(value) : isEmptyJson(json))) {
+    if (!carries.has(name) && isWithoutContent(value, json)) {
       uncarried.push(name);
       continue;
     }
@@ -69,22 +68,21 @@ export const isEmpty = (value: unknown): boolean => {
 /** A text, number or truth value within plain JSON, as nearly every field of this size begins. */
 const content = /[:[](?:"[^"]|[-\dtf])/;
 
-/** As `isEmpty`, for bytes that are parsed only when their beginning shows no content. */
-const isEmptyJson = (bytes: Buffer): boolean =>
-  !content.test(bytes.toString('latin1', 0, 256)) && isEmpty(JSON.parse(bytes.toString('utf8')));
+/** Whether a value `isEmpty`; bytes are parsed only when their beginning shows no content. */
+const isWithoutContent = (value: unknown, bytes: Buffer | undefined): boolean =>
+  bytes === undefined
+    ? isEmpty(value)
+    : !content.test(bytes.toString('latin1', 0, 256)) && isEmpty(JSON.parse(bytes.toString('utf8')));
 
 /** Written for speed: it visits every value of every record. */
-const deeperThan = (value: object, depth: number): boolean => {
+const deeperThan = (value: unknown, depth: number): boolean => {
+  if (typeof value !== 'object' || value === null) return false;
   if (depth === 0) return true;
   if (Array.isArray(value)) {
-    for (const child of value)
-      if (typeof child === 'object' && child !== null && deeperThan(child, depth - 1)) return true;
+    for (const child of value) if (deeperThan(child, depth - 1)) return true;
     return false;
   }
-  for (const name in value) {
-    const child = (value as Record<string, unknown>)[name];
-    if (typeof child === 'object' && child !== null && deeperThan(child, depth - 1)) return true;
-  }
+  for (const name in value) if (deeperThan((value as Record<string, unknown>)[name], depth - 1)) return true;
   return false;
 };
 

@@ -1,6 +1,6 @@
 /** `callsync probe`: finds out with few requests how a call list works (interface §4.2, §4.4 and §8 do not say). */
 import { Document, isMap, parseDocument, stringify } from 'yaml';
-import { type AxisConfig, listConfigSchema } from '../../../schemas/config/list.ts';
+import { type AxisConfig, type ListConfig, listConfigSchema } from '../../../schemas/config/list.ts';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { valueAt } from '../../lib/parse-json.ts';
@@ -71,6 +71,14 @@ export const probeSource = async (options: ProbeOptions) => {
   }
 };
 
+type Sample = Awaited<ReturnType<typeof ask.takeSample>>;
+
+const areCut = async (sample: Sample, axes: readonly AxisConfig[], format: ListConfig['time_format']) => {
+  for (const { from_param = '', to_param = '', record_field } of axes)
+    if ((await ask.identifyAxis(sample, [from_param, to_param], [format]))?.record_field !== record_field) return false;
+  return true;
+};
+
 /** The preset whose records, total, paging and windows all work here; `list` then has its settings. */
 const fitPreset = async (inquiry: ask.Inquiry, authScheme: string) => {
   const { base, list, recordsPath, say } = inquiry;
@@ -88,11 +96,7 @@ const fitPreset = async (inquiry: ask.Inquiry, authScheme: string) => {
     const trial = await ask.openTrial(inquiry, pagination.size_param);
     if ((await ask.findCounted(trial, 'offset', [pagination.offset_param])) === undefined) continue;
     const sample = await ask.takeSample(inquiry, pagination);
-    const cuts = async ({ from_param = '', to_param = '', record_field }: AxisConfig): Promise<boolean> =>
-      (await ask.identifyAxis(sample, [from_param, to_param], [time_format]))?.record_field === record_field;
-    let isCut = true;
-    for (const axis of cursor_fields) isCut &&= await cuts(axis);
-    if (!isCut) continue;
+    if (!(await areCut(sample, cursor_fields, time_format))) continue;
     Object.assign(list, settings);
     say('preset', name, 'sure', 'its records, total, pages and windows all work');
     ask.findCarries(inquiry, sample);

@@ -23,6 +23,8 @@ const refusedPauseMs = 3_000;
 
 const answers = [400, 404, 405, 406, 410, 413, 414, 416, 422, 500, 501];
 
+const isOfRate = (name: string): boolean => /rate-?limit|retry-after/i.test(name);
+
 export const createProbeSession = (api: Api, list: Pick<ListConfig, 'path' | 'params'>, limit: number) => {
   const looks = new Map<string, Promise<Look>>();
   /** Headers of every answer so far whose name speaks of a rate limit. */
@@ -43,8 +45,7 @@ export const createProbeSession = (api: Api, list: Pick<ListConfig, 'path' | 'pa
       if (used() >= limit) throw new ProbeSpent();
       try {
         const { response } = await api.get(url, (answer) => answer, { accept: answers, retries: 0 });
-        for (const name of Object.keys(response.headers))
-          if (/rate-?limit|retry-after/i.test(name)) rateHeaders.add(name);
+        for (const name of Object.keys(response.headers).filter(isOfRate)) rateHeaders.add(name);
         const look = lookAt(response, known.recordsPath);
         // A service that is in trouble for a moment says nothing about the question.
         const isTrouble = look.status >= 500 || look.body === undefined;

@@ -225,7 +225,6 @@ const fail = async (
   // Only the window that is read fails: the service answers every other question.
   const failing = withList(deps, {
     readTotal: () => Promise.resolve(undefined),
-    readRows: () => Promise.reject(broken()),
     fetchCall: () => Promise.reject(broken()),
     readPages: (query) => {
       if ((query.window?.from ?? 0) > Date.UTC(2001) * 1000) throw broken();

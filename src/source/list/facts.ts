@@ -1,0 +1,72 @@
+/** Facts about a list that reading it teaches, such as a cap that the service does not tell. */
+import type { ListConfig } from '../../../schemas/config/list.ts';
+import { field, fields, type Known, type Seen, startOf, takeIn } from '../../lib/evidence.ts';
+import type { Micros } from '../../lib/timestamps.ts';
+
+/** A call and its time, as the list prints it. */
+export interface Mark {
+  readonly at: Micros;
+  readonly callId: string;
+}
+
+/** The first and the last call of a window; the first is later where no dated call came. */
+export interface Span {
+  readonly first: Mark;
+  readonly last: Mark;
+}
+
+const byAxis = <T>() => field<Readonly<Record<string, T>>>({}, (known, seen) => ({ ...known, ...seen }));
+
+export const [fewestAtEnd, mostAtEnd] = [2, 20];
+
+const { latest, least, most, once } = fields;
+
+const shape = {
+  /** Most records that one query was seen to give although there were more. */
+  cap: least,
+  /** Rows of the last query that gave fewer than its total said, while its halves named more. */
+  short: latest(0),
+  /** Most rows of a query that no cap cut. */
+  records: most,
+  /** Most bytes of such a query. */
+  bytes: most,
+  /** The largest total of a query. */
+  total: most,
+  /** By axis: the longest window, in microseconds, that showed a call at its beginning or its end, wherever asked. */
+  length: byAxis<Micros>(),
+  /** By axis: the first and last call of a window. */
+  span: byAxis<Span>(),
+  /** Most records that came on one page. */
+  page: most,
+  /** An answer had the configured shape. */
+  shapeProven: once,
+  /** Records came whose times say nothing of the window in which they are. */
+  undated: once,
+  /** The longest window worth asking for, in microseconds: the list refused one of twice its length, and not its parts. */
+  longest: least,
+  /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
+  totalIsProven: once,
+  /**
+   * So many empty pages in a row end a list. Higher for a service that removes records after it has cut its pages, so
+   * that records follow a page that is not full. Forgotten slowly, because a call that came just then looks the same.
+   */
+  emptyAtEnd: latest(fewestAtEnd),
+  /** The lowest that it falls to: above `fewestAtEnd` once half a page was missing amid a list. No new call looks like that. */
+  leastAtEnd: latest(fewestAtEnd),
+};
+
+export type Facts = Known<typeof shape>;
+export type Learned = Seen<typeof shape>;
+
+/** The facts of one list, and `learn`: nothing else changes them. */
+export const createFacts = () => {
+  const facts = startOf(shape);
+  return { facts, learn: (seen: Learned): void => void Object.assign(facts, takeIn(shape, facts, seen)) };
+};
+
+/** Whether pages of this list lately had gaps: then rows that come again may stand for others that were passed over. */
+export const hasGaps = ({ emptyAtEnd }: Facts): boolean => emptyAtEnd > fewestAtEnd;
+
+/** Most records that one query of this list can give. */
+export const capOf = ({ max_results: most = Number.POSITIVE_INFINITY }: ListConfig, { cap }: Facts): number =>
+  Math.min(most, cap);

@@ -1,0 +1,152 @@
+/** Judges whether a service gives fewer records than a query holds without saying so. */
+import type { ListConfig } from '../../../schemas/config/list.ts';
+import { dayMicros as day, type Micros } from '../../lib/timestamps.ts';
+import { hasGaps } from '../list/facts.ts';
+import { axisOf, boundStep, halveWindow, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
+import { ask, askQuietly, type Judge, learn, type View } from './ask.ts';
+import { endsFull } from './complete.ts';
+import { isCall, type Listing } from './evidence.ts';
+
+/** Fewer records are compared with nothing. */
+const fewest = 3;
+/**
+ * Services rarely cap an answer lower, so callsync checks a suspected lower cap twice. But where nothing leads to a second page, the first one is
+ * the cap.
+ */
+const smallestCap = ({ pagination }: ListConfig): number => (pagination?.style === 'none' ? 2 : 10);
+const fewestOf = (list: ListConfig): number => Math.min(fewest, smallestCap(list));
+
+/**
+ * Evidence of a read window about a cap. `none`: below its count. `found`: now in `learned.cap`. `changed`: calls
+ * came since. `unclear`: no comparison is possible.
+ */
+type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
+
+/**
+ * A capped query never passes a certain count. Only a window with as many records as the largest query is therefore
+ * suspected. The halves of such a window must name no further calls. A total above its count is evidence too. A list may also
+ * cut long windows: see judgeLength.
+ * @param pass the reading of `query.window`.
+ */
+export function* judgeCap(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
+  const { list } = view;
+  const { rows, bytes, lastTotal } = pass;
+  if (!isCuttable(axisOf(list, query.window.axis)))
+    return !endsInDoubt(view, pass) && isTakenOnTrust(list, rows) ? 'none' : 'unclear';
+  const isDoubtful = endsDoubtfully(view, pass);
+  // The total of all times: where it is larger than a count, totals are not capped at that count.
+  if (lastTotal !== undefined && (isDoubtful || isCapLike(view, pass))) yield* askForTotal(view, query);
+  const isLike = isCapLike(view, pass);
+  if (!isDoubtful && !isLike) return 'none';
+  const finding = yield* compareWithHalves(view, query, pass);
+  // Some readings do not count: if calls left during paging, the reading may have passed the cap.
+  if (finding === 'none') yield* learn({ records: rows, bytes });
+  if (finding === 'found' && !isDoubtful && isCapLike(view, pass)) yield* learn({ cap: rows });
+  return finding;
+}
+
+/** Whether the end of the list does not say that nothing follows. */
+const endsDoubtfully = (view: View, pass: Listing): boolean =>
+  endsInDoubt(view, pass) ||
+  endsFull(view, pass) ||
+  // Omitted records also count for a cap, so queries end at different counts.
+  (pass.lastTotal === undefined && hasGaps(view.learned) && pass.rows >= fewestOf(view.list));
+
+/** Whether a count may be that of a cap. */
+const isCapLike = ({ list, learned }: View, { rows, bytes, lastTotal }: Listing): boolean => {
+  // Behind full pages only, a cap may have come while the list was read.
+  if (learned.page >= smallestCap(list) && rows > 0 && rows % learned.page === 0) return true;
+  if (rows < fewestOf(list) || (lastTotal !== undefined && rows < learned.total)) return false;
+  // An answer without pages may also end where it holds so many bytes. The record that no longer fits may be long.
+  return rows >= learned.records || (list.pagination?.style === 'none' && bytes * (1 + 4 / rows) >= learned.bytes);
+};
+
+/** True if the list ends only in refusals, after a page as full as any other. */
+export const endsInDoubt = ({ learned }: View, { refusedBehind }: Listing): boolean =>
+  refusedBehind >= Math.max(2, learned.page);
+
+/**
+ * A list that cannot be cut allows no comparison, and its total may be capped like its rows. The configuration must
+ * therefore state the limit of such a list. Unconfigured paging is a problem anyway.
+ */
+const isTakenOnTrust = (list: ListConfig, rows: number): boolean =>
+  rows < fewestOf(list) || list.max_results !== undefined || list.pagination === undefined;
+
+/** Some services refuse a window that long; the halves then decide. */
+const askForTotal = ({ now }: View, { window: { axis }, signal }: WindowQuery): Judge<Listing> => {
+  const always = { axis, from: Date.UTC(2000, 0, 1) * 1000, to: now + day };
+  return ask({ kind: 'total', query: { window: always, signal, retries: 1 } });
+};
+
+/**
+ * Whether a list with fewer rows than its total holds more of them. If its halves name no more, the total is wrong.
+ * @param pass the reading of `query.window`.
+ */
+export function* judgeShort(view: View, query: WindowQuery, pass: Listing): Judge<boolean> {
+  const { list, learned } = view;
+  const { rows } = pass;
+  if (!isCuttable(axisOf(list, query.window.axis)) || rows < fewestOf(list)) return false;
+  const finding = yield* compareWithHalves(view, query, pass);
+  // Short at one count twice: a cap, also where totals are late and happen to say as much.
+  const cap = learned.short === rows ? rows : undefined;
+  if (finding === 'found') yield* learn({ short: rows, cap });
+  return finding !== 'none';
+}
+
+/** A cap counts rows, also repeated ones. */
+function* compareWithHalves(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
+  const { list } = view;
+  const { windows, isStep } = cutAmidCalls(query.window, pass, boundStep(list));
+  const further = new Set<string>();
+  const suspects: { readonly window: Window; readonly listing: Listing }[] = [];
+  for (const window of windows) {
+    const listing = yield* askQuietly({ ...query, window });
+    for (const id of listing.ids.keys()) if (isCall(id) && !pass.ids.has(id)) further.add(id);
+    // If one half has all calls, or its end is in doubt, that half is as suspect as the whole.
+    const holdsAll = listing.rows >= Math.max(pass.rows, fewestOf(list));
+    if (holdsAll || endsInDoubt(view, listing) || endsFull(view, listing)) suspects.push({ window, listing });
+  }
+  if (further.size > 0) return (yield* isCame(view, query, pass.rows, further.size)) ? 'changed' : 'found';
+  for (const { window, listing } of suspects) {
+    const inside = yield* compareWithHalves(view, { ...query, window }, listing);
+    if (inside !== 'none') return inside;
+  }
+  return isStep ? yield* compareWithDays(view, query, pass) : 'none';
+}
+
+/** Whether further calls came since, or a late replica answered: both look like a cap once, and a low cap costs many requests. */
+function* isCame({ list }: View, query: WindowQuery, rows: number, further: number): Judge<boolean> {
+  for (let looks = rows < smallestCap(list) ? 2 : 1; looks > 0; looks--) {
+    const again = yield* askQuietly(query);
+    if (again.rows >= rows + further) return true;
+  }
+  return false;
+}
+
+/** Whether two days around calls of one step hold more of them. If the list ends in refusals alone, the number of calls is unknown. */
+function* compareWithDays(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
+  if (endsInDoubt(view, pass)) return 'unclear';
+  const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
+  const around = yield* askQuietly({ ...query, window: wider }, { until: ({ size }) => size > pass.rows });
+  return around.rows > pass.rows ? 'none' : 'unclear';
+}
+
+/**
+ * Cuts a window in the middle of its calls. Where all are within one step, it is cut before and behind that step. Where
+ * the times of the calls do not say where they are, such as those of another zone, nothing is known of a single step.
+ */
+const cutAmidCalls = (window: Window, { first, last, outOfBounds }: Listing, step: Micros) => {
+  if (first.at > last.at || outOfBounds > 0) {
+    const windows = halveWindow(window, step);
+    return { windows: windows ?? [], isStep: windows === undefined };
+  }
+  const mean = (first.at + last.at) / 2 / step;
+  const middle = (Math.ceil(mean) * step > last.at ? Math.floor(mean) : Math.ceil(mean)) * step;
+  const isStep = middle <= first.at || middle > last.at;
+  const from = isStep ? Math.floor(first.at / step) * step : middle;
+  const parts: readonly Window[] = [
+    { ...window, to: from },
+    { ...window, from: isStep ? from + step : middle },
+  ];
+  return { windows: parts.filter((part) => part.from < part.to), isStep };
+};
