@@ -12,6 +12,7 @@ const signedText = (report: string, keyId: string): string => JSON.stringify(['c
 /** Text that no element of a page ends. */
 const textOf = (report: unknown): string => JSON.stringify(report).replaceAll('<', '\\u003c');
 
+/** The report and its signature as one line of JSON. @param keys of the proof chain */
 export const signReport = ({ currentId, signOpenly }: ProofKeys, report: Report): string => {
   const text = textOf(report);
   return envelope(text, currentId, signOpenly(currentId, signedText(text, currentId)) as string);
