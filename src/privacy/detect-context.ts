@@ -22,6 +22,14 @@ export interface Talk {
   readonly mentionsIn: (utterance: number) => readonly Mention[];
 }
 
+/** Kinds of values that words announce. */
+export interface Names {
+  /** Whether words near an utterance announce a value of a kind: in it, the next or one of three before. */
+  readonly isNamed: (kind: Announced, utterance: number) => boolean;
+  /** Kind of value that the words nearest to a place announce. */
+  readonly nameAt: (utterance: number, start: number) => Announced | undefined;
+}
+
 /** Calls `make` once for each utterance. */
 export const onceEach = <T>(make: (utterance: number) => T) => {
   const made: T[] = [];
@@ -69,10 +77,11 @@ const codeFinder =
 /** Claims the first value behind each mention: in the rest of its utterance, then in the beginnings of the next ones. */
 export const claimAnnounced = (
   detector: InContext,
-  { spoken, pieces, mentionsIn }: Talk,
+  talk: Talk,
   claims: Claims,
   { answersWithin, reach } = near,
 ): void => {
+  const { spoken, pieces, mentionsIn } = talk;
   const valuesIn = onceEach((at) => finders[detector](pieces.slice(at, at + 1 + near.answersWithin)));
   const mentions = pieces.flatMap((own, asked) =>
     (own ? mentionsIn(asked) : []).flatMap(({ kind, end }) => (kind === detector ? [{ asked, end }] : [])),
@@ -139,10 +148,7 @@ const dateFinder = (pattern: string) => {
   return (utterances: Utterances): Value[] => {
     const said = utterances
       .flatMap((pieces) => pieces ?? [])
-      .filter(
-        (piece): piece is Said =>
-          piece.kind === 'number' || (piece.kind !== 'turn' && !piece.isFiller && !between.has(piece.key)),
-      );
+      .filter((piece): piece is Said => piece.kind !== 'turn' && !piece.isFiller && !between.has(piece.key));
     const signs = said.map(signOf);
     const text = signs.join(' ');
     return [...text.matchAll(whole)].flatMap(({ 0: match, index }) => {

@@ -4,7 +4,7 @@ import { compilePhrases, meaningsOf, phrasesOf, splitPhrases, wordsOf } from './
 import type { Piece } from './read-pieces.ts';
 import { setOf } from './read-text.ts';
 import type { Claims } from './runs.ts';
-import { keyOf, listSaid, type Part, type ReadPhrase, spellOut } from './spelling.ts';
+import { listSaid, type Part, type ReadPhrase, spellOut } from './spelling.ts';
 
 /** Most characters of an address before its sign, and after it. */
 const mostLocal = 64;
@@ -55,9 +55,9 @@ const dotWithin = 30;
 /** @param pieces of one utterance, or of several that follow each other. */
 export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): void => {
   const hasDot = (at: number): boolean =>
-    pieces.slice(at, at + dotWithin).some((piece) => piece.kind !== 'turn' && mayDot.has(keyOf(piece)));
+    pieces.slice(at, at + dotWithin).some((piece) => piece.kind !== 'turn' && mayDot.has(piece.key));
   const isSign = (piece: Piece, at: number): boolean =>
-    piece.kind !== 'turn' && maySign.has(keyOf(piece)) && claims.isFree([piece]) && hasDot(at);
+    piece.kind !== 'turn' && maySign.has(piece.key) && claims.isFree([piece]) && hasDot(at);
   if (!pieces.some(isSign)) return;
   const parts = spellOut(listSaid(pieces), false, readPhrase);
   for (const [at, part] of parts.entries()) {
@@ -95,8 +95,7 @@ const isAddress = (
   return words.some((_, index) => announcement(words, index) !== undefined);
 };
 
-const isFiller = (part: Part | undefined): boolean =>
-  part?.kind === 'word' && part.piece.kind === 'word' && part.piece.isFiller;
+const isFiller = (part: Part | undefined): boolean => part?.kind === 'word' && part.piece.isFiller;
 
 /** Index of the part before the sign: fillers count only where nothing else is before them. */
 const skipHesitation = (parts: readonly Part[], at: number): number => {

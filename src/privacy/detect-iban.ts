@@ -1,7 +1,7 @@
 /** Accounts: IBANs of every country, and the French form without country and check digits. */
 import { composeIBAN, countrySpecs, isValidIBAN } from 'ibantools';
-import type { Announced } from './languages/fr.ts';
-import { isFiller, type NumberPiece, type Piece } from './read-pieces.ts';
+import type { Names } from './detect-context.ts';
+import type { NumberPiece, Piece } from './read-pieces.ts';
 import { type Claims, interruptionWords } from './runs.ts';
 import { alphabet, isO, listSaid, type Part, spellOut } from './spelling.ts';
 
@@ -14,16 +14,7 @@ const [fewestNamed, mostNamed] = [14, 36];
 /** Characters of a French account: bank, branch, number, key. */
 const lengthOfRib = 23;
 
-/**
- * @param isNamed whether words near an utterance announce a value of a kind.
- * @param nameAt the kind of value that words announce at a place.
- */
-export const claimIbans = (
-  pieces: readonly Piece[],
-  isNamed: (kind: Announced, utterance: number) => boolean,
-  nameAt: (utterance: number, start: number) => Announced | undefined,
-  claims: Claims,
-): void => {
+export const claimIbans = (pieces: readonly Piece[], { isNamed, nameAt }: Names, claims: Claims): void => {
   const isNear = ({ utterance }: NumberPiece) => isNamed('iban', utterance) || isNamed('account', utterance);
   const mayBelong = (piece: Piece, at: number) =>
     piece.kind === 'number' && (isBehindLetter(pieces, at) || isNear(piece)) && claims.isFree([piece]);
@@ -100,12 +91,12 @@ const collect = (parts: readonly Part[], from: number, length: number, isLoose: 
     const [before, next] = [parts[at - 1], parts[at + 1]];
     if (at > from && part.utterance !== before?.utterance) words = interruptionWords;
     const isGlued = before?.end === part.start || next?.start === part.end;
-    const isGroup = /^[a-z]{4}$/.test(part.text) && (isLoose || count === 4) && !isFiller(part.piece);
+    const isGroup = /^[a-z]{4}$/.test(part.text) && (isLoose || count === 4) && !part.piece.isFiller;
     const isOwn = part.kind === 'word' ? isLarge(part) || isGlued || isGroup : part.kind !== 'mark';
     if (at === from || isOwn) {
       own.push(part);
       count += part.text.length;
-    } else if (!isFiller(part.piece)) {
+    } else if (!part.piece.isFiller) {
       words -= 1;
       if (words < 0 || part.kind === 'mark') break;
     }

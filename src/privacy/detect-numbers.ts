@@ -1,27 +1,23 @@
 /** Values made of digits, each with its check: payment card, NIR, telephone number. */
 import isLuhn from 'fast-luhn';
 import type { CountryCode } from 'libphonenumber-js/max';
+import type { Names } from './detect-context.ts';
 import type { DetectorName } from './finding.ts';
 import type { Announced } from './languages/fr.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';
 import type { Budget } from './read-pieces.ts';
 import { type Atom, type Candidate, type Claims, isPause, leastDigits, listCandidates } from './runs.ts';
 
-export interface NumberOptions {
+export interface NumberOptions extends Names {
   /** Detectors that look; the others find nothing. */
   readonly isOn: (name: DetectorName) => boolean;
   /** ISO codes of the countries whose national numbers are telephone numbers; the first is the default. */
   readonly countries: readonly CountryCode[];
   readonly budget: Budget;
-  /** Whether words near an utterance announce a value of a kind. */
-  readonly isNamed: (kind: Announced, utterance: number) => boolean;
-  /** Kind of value that the words nearest to a place announce. */
-  readonly nameAt: (utterance: number, start: number) => Announced | undefined;
 }
 
 /** A candidate that may be a value of a kind. */
 interface Claim extends Candidate {
-  readonly run: readonly Atom[];
   readonly detector: 'card' | 'nir' | 'phone';
   /** Place in the order of claims. */
   readonly rank: number;
@@ -52,35 +48,30 @@ const corrected = 100;
 /** @param runs of each speaker, then of all. */
 export const detectNumbers = (runs: readonly (readonly Atom[])[], options: NumberOptions, claims: Claims): void => {
   const isFree = (atom: Atom): boolean => claims.isFree([atom]);
-  const list = (among: readonly (readonly Atom[])[], isAmbiguous: boolean): readonly Claim[] => {
+  const list = (among: typeof runs, isAmbiguous: boolean): readonly Claim[] => {
     const listed: Claim[] = [];
-    for (const run of among) {
-      const visit = (candidate: Candidate) => listClaims(run, candidate, isAmbiguous, options, listed);
-      listCandidates(run, isAmbiguous, isFree, options.budget, visit);
-    }
+    const visit = (candidate: Candidate) => listClaims(candidate, isAmbiguous, options, listed);
+    for (const run of among) listCandidates(run, isAmbiguous, isFree, options.budget, visit);
     return listed;
   };
   const plain = list(runs, false);
-  claimInOrder(
-    plain.filter((claim) => !isPart(claim)),
-    claims,
-  );
+  const whole = plain.filter((claim) => !isPart(claim));
+  claimInOrder(whole, runs, claims);
   const ambiguous = runs.filter((run) => run.some((atom) => atom.piece.readings.length > 1 && isFree(atom)));
-  claimInOrder([...plain.filter(isPart), ...list(ambiguous, true)], claims);
+  claimInOrder([...plain.filter(isPart), ...list(ambiguous, true)], runs, claims);
 };
 
 /** Digits before a number ("my 06 is …") form a second telephone number with it. All are covered, and the last counts. */
-const claimInOrder = (listed: readonly Claim[], claims: Claims): void => {
+const claimInOrder = (listed: readonly Claim[], runs: readonly (readonly Atom[])[], claims: Claims): void => {
   let open: (Claim & { readonly value: string }) | undefined;
   const close = (): void => {
     if (open !== undefined) claims.add('phone', open.value, open.run.slice(open.from, open.to));
     open = undefined;
   };
-  const order = [...new Set(listed.map(({ run }) => run))];
-  const indexes = new Map(order.map((run, index) => [run, index]));
-  const indexOf = ({ run }: Claim): number => indexes.get(run) ?? 0;
+  const order = new Map(runs.map((run, index) => [run, index]));
+  const orderOf = ({ run }: Claim): number => order.get(run) ?? 0;
   const inOrder = [...listed].sort(
-    (a, b) => a.rank - b.rank || indexOf(a) - indexOf(b) || a.from - b.from || b.text.length - a.text.length,
+    (a, b) => a.rank - b.rank || orderOf(a) - orderOf(b) || a.from - b.from || b.text.length - a.text.length,
   );
   for (const claim of inOrder) {
     const { run, from, to } = claim;
@@ -105,13 +96,12 @@ const mostDialled = 17;
 
 /** Lists the values that a candidate may be. Nearly none is one, so that nothing is made before its digits fit. */
 const listClaims = (
-  run: readonly Atom[],
   candidate: Candidate,
   isAmbiguous: boolean,
   { isOn, countries, budget, isNamed, nameAt }: NumberOptions,
   listed: Claim[],
 ): void => {
-  const { text, from, to, gap, isBreaths, isRun, isCorrected } = candidate;
+  const { run, text, from, to, gap, isBreaths, isRun, isCorrected } = candidate;
   const { length } = text;
   const first = run[from] as Atom;
   const scope = isBreaths && gap === 0 ? 0 : isRun ? 1 : 2;
@@ -120,14 +110,17 @@ const listClaims = (
   const list = (detector: Claim['detector'], kind: keyof typeof ranks, read: Claim['read']): void => {
     const isUsual = isGrouped(candidate, groups[detector]);
     const rank = ranks[kind][scope] - (isCorrected ? corrected : 0) + (isUsual ? 0 : ungrouped);
-    if (isOn(detector)) listed.push({ ...candidate, run, detector, rank, read });
+    if (isOn(detector)) listed.push({ ...candidate, detector, rank, read });
   };
   const isDigits = !/\D/.test(text);
   if (length >= fewestOfCard && isDigits && isCard(text))
     list('card', 'card', () => (name() === 'nir' ? undefined : text));
-  const nir = length === 13 || length === 15 ? readNir(text) : undefined;
-  if (nir?.hasKey) list('nir', 'nir', () => (name() === 'card' ? undefined : nir.number));
-  else if (nir !== undefined && isNamed('nir', first.utterance)) list('nir', 'unkeyed', () => nir.number);
+  const nir = length === 13 || length === 15 ? nirPattern.exec(text) : null;
+  if (nir !== null) {
+    const number = text.slice(0, 13);
+    if (nir[1] === undefined && isNamed('nir', first.utterance)) list('nir', 'unkeyed', () => number);
+    if (nir[1] === nirKey(number)) list('nir', 'nir', () => (name() === 'card' ? undefined : number));
+  }
   if (length >= fewestNamed && !isAmbiguous && (isBreaths || from === 0)) {
     for (const [kind, most, usual] of lengthsOfNamed) {
       const isUsual = usual.some((own) => own === length);
@@ -146,25 +139,16 @@ const listClaims = (
     const isSign = !number?.startsWith('+1') || to - from === 1 || isGrouped(candidate, [length - 7, length - 4]);
     return named === 'phone' || isSign ? number : undefined;
   };
-  if (isRun && length > leastDigits && length < 16 && !isAmbiguous)
-    list('phone', 'said', () => readSaid(text, first, nameAt));
-  const mayRead = mayBeDialled(text, countries) || first.piece.isInternational;
-  if (!mayRead || !budget.spend(first.utterance, stepsOfParsing)) return;
-  const number = readDialled(text, first.piece.isInternational, countries);
+  const { isInternational } = first.piece;
+  // Numbers with a slip, or of a range that its country has given up, if a plus or a word announces them.
+  const readSaid = () => (isInternational ? `+${text}` : text.startsWith('0') && name() === 'phone' ? text : undefined);
+  if (isRun && length > leastDigits && length < 16 && !isAmbiguous) list('phone', 'said', readSaid);
+  if (!(mayBeDialled(text, countries) || isInternational) || !budget.spend(first.utterance, stepsOfParsing)) return;
+  const number = readDialled(text, isInternational, countries);
   if (number === undefined) return;
   // A plus makes digits a telephone number, even if they pass the check of a card.
-  const isPlus = first.piece.isInternational && gap === 0 && isPause(run, to, 0);
+  const isPlus = isInternational && gap === 0 && isPause(run, to, 0);
   list('phone', isPlus ? 'plus' : isAmbiguous ? 'otherwise' : 'phone', readPhone);
-};
-
-/** Numbers with a slip, or of a range that its country has given up, if a plus or a word announces them. */
-const readSaid = (
-  text: string,
-  { piece: { isInternational }, utterance, start }: Atom,
-  nameAt: NumberOptions['nameAt'],
-) => {
-  if (isInternational) return `+${text}`;
-  return text.startsWith('0') && nameAt(utterance, start) === 'phone' ? text : undefined;
 };
 
 const isGrouped = ({ ends }: Candidate, lengths: readonly number[]): boolean =>
@@ -186,16 +170,8 @@ const networks: readonly (readonly [pattern: RegExp, lengths: readonly number[]]
 const isCard = (digits: string): boolean =>
   isLuhn(digits) && networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits));
 
-const nirPattern = /^[1-478]\d\d(?:0[1-9]|1[0-2]|[23]\d|4[0-2]|[5-9]\d)(?!00)(?:\d\d|2[AB])\d{6}(\d\d)?$/;
-
 /** With its check digits; without them only if the context names the value. */
-const readNir = (text: string): { readonly number: string; readonly hasKey: boolean } | undefined => {
-  const match = nirPattern.exec(text);
-  const number = text.slice(0, 13);
-  return match === null || (match[1] !== undefined && match[1] !== nirKey(number))
-    ? undefined
-    : { number, hasKey: match[1] !== undefined };
-};
+const nirPattern = /^[1-478]\d\d(?:0[1-9]|1[0-2]|[23]\d|4[0-2]|[5-9]\d)(?!00)(?:\d\d|2[AB])\d{6}(\d\d)?$/;
 
 /** 97 less the remainder; Corsica's letters count as 19 and 18 (2A, 2B). */
 const nirKey = (number: string): string =>

@@ -90,7 +90,6 @@ const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budg
   const kindsNear = onceEach(
     (utterance) => new Set([0, 1, -1, -2, -3].flatMap((by) => mentionsAt(utterance + by)).map(({ kind }) => kind)),
   );
-  /** By the same utterance, the next or one of three before. */
   const isNamed = (kind: Announced, utterance: number): boolean => kindsNear(utterance).has(kind);
   const nameAt = (utterance: number, start: number): Announced | undefined => {
     for (const by of [0, 1, 2, 3]) {
@@ -110,7 +109,7 @@ const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budg
   ];
   for (const stream of [...own, ...all]) {
     if (isOn('email')) claimSpokenEmails(stream, claims);
-    if (isOn('iban')) claimIbans(stream, isNamed, nameAt, claims);
+    if (isOn('iban')) claimIbans(stream, { isNamed, nameAt }, claims);
   }
   claim(['account']);
   claim(['last4', 'cvv', 'expiry'], atOnce);

@@ -7,7 +7,7 @@ import { isObject } from '../lib/parse-json.ts';
 import type { Finding, Span } from './finding.ts';
 import { phrasesOf, wordsOf } from './languages.ts';
 import { normalizeNumber, writtenDigits } from './phone-number.ts';
-import { isFiller, readPieces, type Spoken } from './read-pieces.ts';
+import { readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens } from './read-text.ts';
 import type { RuleNode } from './rules.ts';
 import { spansOf } from './runs.ts';
@@ -47,10 +47,10 @@ const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] 
     if (text[start - 1] === '[') continue;
     const [written, behind] = [text.slice(start, end), text.slice(end, end + 2)];
     // "o" is a zero only behind a number.
-    const isNumber = piece.kind === 'number' && (!/^o$/i.test(written) || said.at(-1)?.isNumber !== false);
+    const isNumber = piece.kind === 'number' && (!piece.isO || said.at(-1)?.isNumber !== false);
     const readings = piece.kind === 'word' ? [piece.key] : isNumber ? piece.readings.map((one) => one.text) : ['o'];
     const [key = ''] = readings;
-    said.push({ utterance, start, end, key, readings, written, behind, isNumber, isFiller: isFiller(piece) });
+    said.push({ utterance, start, end, key, readings, written, behind, isNumber, isFiller: piece.isFiller });
   }
   return said;
 };

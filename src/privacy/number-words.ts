@@ -71,16 +71,17 @@ export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
 
 const isIn = (words: ReadonlySet<string>, token: Token | undefined): boolean => words.has(token?.key ?? '');
 
+type Tokens = readonly Token[];
 type Part = { readonly value: number; readonly next: number };
 /** `isBound` = by hyphens, or one word. */
 type Way = Part & { readonly isBound: boolean };
 
 /** Index of the next word, behind a hyphen that joins it. */
-const stepOver = (tokens: readonly Token[], at: number): number =>
+const stepOver = (tokens: Tokens, at: number): number =>
   tokens[at]?.text === '-' && !tokens[at]?.isSpaced && tokens[at + 1]?.isSpaced === false ? at + 1 : at;
 
 /** Every number below a hundred that begins at a word, the longest first. */
-const listWays = (tokens: readonly Token[], at: number): readonly Way[] => {
+const listWays = (tokens: Tokens, at: number): readonly Way[] => {
   const ways: Way[] = [];
   let isBound = true;
   let [step, to] = [belowHundred.next.get(tokens[at]?.key ?? ''), at];
@@ -95,17 +96,17 @@ const listWays = (tokens: readonly Token[], at: number): readonly Way[] => {
 };
 
 /** "trente quatre vingt" is 30 80 before it is 34 20: a word belongs to the next one where both are a number. */
-const belongsToNext = (tokens: readonly Token[], { next }: Way): boolean =>
+const belongsToNext = (tokens: Tokens, { next }: Way): boolean =>
   stepOver(tokens, next) > next || (listWays(tokens, next - 1)[0]?.next ?? next) > next;
 
 /** @param isSplit whether words without a hyphen between them are separate numbers. */
-const chooseWay = (tokens: readonly Token[], at: number, isSplit: boolean): Way | undefined => {
+const chooseWay = (tokens: Tokens, at: number, isSplit: boolean): Way | undefined => {
   const ways = listWays(tokens, at);
   const isFitting = (way: Way) => (isSplit ? way.isBound : !belongsToNext(tokens, way));
   return ways.length < 2 ? ways[0] : (ways.find(isFitting) ?? ways.at(-1));
 };
 
-type Read = (tokens: readonly Token[], at: number, isSplit: boolean) => Part | undefined;
+type Read = (tokens: Tokens, at: number, isSplit: boolean) => Part | undefined;
 
 /** A number with a scale word in it: "deux cent trois", "mille". */
 const readScaled =
@@ -141,12 +142,7 @@ export interface Heard {
  * The number that begins at a word or at digits; undefined when none does.
  * @param isAfterNumber whether a letter may be a zero.
  */
-export const readNumber = (
-  tokens: readonly Token[],
-  at: number,
-  isSplit: boolean,
-  isAfterNumber: boolean,
-): Heard | undefined => {
+export const readNumber = (tokens: Tokens, at: number, isSplit: boolean, isAfterNumber: boolean): Heard | undefined => {
   const first = readOnce(tokens, at, isSplit, isAfterNumber);
   if (first === undefined || !/^[23]$/.test(first.digits) || !isIn(times, tokens[first.next])) return first;
   const from = first.next + (isIn(articles, tokens[first.next + 1]) ? 2 : 1);
@@ -158,12 +154,7 @@ export const readNumber = (
 };
 const articles = wordsOf('articles');
 
-const readOnce = (
-  tokens: readonly Token[],
-  at: number,
-  isSplit: boolean,
-  isAfterNumber: boolean,
-): Heard | undefined => {
+const readOnce = (tokens: Tokens, at: number, isSplit: boolean, isAfterNumber: boolean): Heard | undefined => {
   const token = tokens[at];
   if (token?.kind === 'digits') return { digits: token.text, next: at + 1 };
   const key = token?.key ?? '';
@@ -175,13 +166,12 @@ const readOnce = (
   const whole = readBelowMillion(tokens, at, isSplit);
   if (whole === undefined) return undefined;
   const [way] = listWays(tokens, at);
-  const isScaled = whole.next > (way?.next ?? at);
-  if (isScaled) return { digits: String(whole.value), next: whole.next, others: hearHundred(tokens, at, whole.next) };
-  return hearWays(tokens, at, isSplit);
+  if (whole.next <= (way?.next ?? at)) return hearWays(tokens, at, isSplit);
+  return { digits: String(whole.value), next: whole.next, others: hearHundred(tokens, at, whole.next) };
 };
 
 /** Numbers below a hundred whose words may be parted otherwise: all of them, first as they are most likely meant. */
-const hearWays = (tokens: readonly Token[], at: number, isSplit: boolean): Heard | undefined => {
+const hearWays = (tokens: Tokens, at: number, isSplit: boolean): Heard | undefined => {
   let [digits, next, end] = ['', at, at + 1];
   // A word at the end of one may begin the next.
   while (next < end && next - at < mostWords) {
@@ -198,7 +188,7 @@ const hearWays = (tokens: readonly Token[], at: number, isSplit: boolean): Heard
 };
 const mostWords = 6;
 
-const hearOthers = (tokens: readonly Token[], at: number, end: number): readonly string[] =>
+const hearOthers = (tokens: Tokens, at: number, end: number): readonly string[] =>
   at >= end
     ? ['']
     : listWays(tokens, stepOver(tokens, at))
@@ -208,7 +198,7 @@ const hearOthers = (tokens: readonly Token[], at: number, end: number): readonly
         );
 
 /** "treize cent vingt" may be 13 120 in groups: a number behind a hundred is never read apart. */
-const hearHundred = (tokens: readonly Token[], at: number, end: number): readonly string[] => {
+const hearHundred = (tokens: Tokens, at: number, end: number): readonly string[] => {
   const before = listWays(tokens, at)[0];
   const from = before === undefined ? end : stepOver(tokens, before.next);
   const rest = isIn(lone, tokens[from]) ? readBelowThousand(tokens, from, false) : undefined;
@@ -216,16 +206,14 @@ const hearHundred = (tokens: readonly Token[], at: number, end: number): readonl
 };
 
 /** "oh, seven" begins with a zero; "N O 93" and "O comme Oscar" have a letter. */
-const isZero = (tokens: readonly Token[], at: number, isAfterNumber: boolean): boolean => {
+const isZero = (tokens: Tokens, at: number, isAfterNumber: boolean): boolean => {
   const next = tokens[tokens[at + 1]?.text === ',' ? at + 2 : at + 1];
-  const isBeforeNumber = next?.kind === 'digits' || mostDigitsOf.has(next?.key ?? '');
-  const isAlone = tokens.length === 1;
-  const isSpoken = isAfterNumber || isBeforeNumber || isAlone;
-  return isSpoken && tokens[at - 1]?.key !== 'n' && behindLetter(tokens, at + 1) === undefined;
+  const isBeside = isAfterNumber || next?.kind === 'digits' || mostDigitsOf.has(next?.key ?? '') || tokens.length === 1;
+  return isBeside && tokens[at - 1]?.key !== 'n' && behindLetter(tokens, at + 1) === undefined;
 };
 
 /** "double zero", also where a recogniser has joined the zero to the next digit ("double 09"). */
-const readRepeated = (tokens: readonly Token[], at: number, count: number): Heard | undefined => {
+const readRepeated = (tokens: Tokens, at: number, count: number): Heard | undefined => {
   const token = tokens[at];
   const value = belowHundred.next.get(token?.key ?? '')?.value;
   const digits = token?.kind === 'digits' ? token.text : zeros.has(token?.key ?? '') ? '0' : String(value ?? '');

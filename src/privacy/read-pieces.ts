@@ -57,10 +57,18 @@ const readGroups = (heard: string): Groups => {
   return { text, ends };
 };
 
-/** Digits, with the facts that tell whether they may be a part of a value. */
-export interface NumberPiece extends Span {
-  readonly kind: 'number';
+/** A number, a word or a sign. */
+interface Heard extends Span {
+  /** Digits, or a word in lower case without accents. */
+  readonly key: string;
   readonly text: string;
+  /** Whether it may stand between the parts of a number without ending it. */
+  readonly isFiller: boolean;
+}
+
+/** Digits, with the facts that tell whether they may be a part of a value. */
+export interface NumberPiece extends Heard {
+  readonly kind: 'number';
   /** Readings of the same words, the first as they are most likely meant. */
   readonly readings: readonly Groups[];
   /** A zero that may be the letter. */
@@ -72,14 +80,9 @@ export interface NumberPiece extends Span {
   readonly isChained: boolean;
 }
 
-/** A word or a sign. */
-export interface WordPiece extends Span {
+export interface WordPiece extends Heard {
   readonly kind: 'word' | 'mark';
-  readonly key: string;
-  readonly text: string;
   readonly isSpaced: boolean;
-  /** Whether it may stand between the parts of a number without ending it. */
-  readonly isFiller: boolean;
   /** The speaker takes back the part before it. */
   readonly isCorrection: boolean;
 }
@@ -91,8 +94,6 @@ interface Turn {
 }
 
 export type Piece = NumberPiece | WordPiece | Turn;
-
-export const isFiller = (piece: NumberPiece | WordPiece): boolean => piece.kind !== 'number' && piece.isFiller;
 
 /** Said between the parts of a number without ending it. */
 export const fillers = wordsOf('fillers');
@@ -123,11 +124,7 @@ const isDepartment = (digits: string, token: Token | undefined): boolean =>
   digits.endsWith('2') && (digits === '2' || !token?.isSpaced ? /^[AB]$/i : /^[AB]$/).test(token?.text ?? '');
 
 /** The pieces of one utterance. @param isSplit whether words without a hyphen between them are separate numbers. */
-export const readPieces = (
-  tokens: readonly Token[],
-  utterance: number,
-  isSplit = false,
-): (NumberPiece | WordPiece)[] => {
+export const readPieces = (tokens: readonly Token[], utterance: number, isSplit = false) => {
   const pieces: (NumberPiece | WordPiece)[] = [];
   let isAfterNumber = false;
   let [pausesUntil, corrects] = [0, false];
@@ -147,17 +144,11 @@ export const readPieces = (
       at += 1;
       continue;
     }
-    const [before, hasComma] = [
-      tokens[at - 1],
-      token.kind === 'digits' && thousandsBehind(tokens, number.next) > number.next,
-    ];
-    let next = hasComma ? thousandsBehind(tokens, number.next) : number.next;
-    let text = hasComma
-      ? tokens
-          .slice(at, next)
-          .map((own) => own.text.replace(',', ''))
-          .join('')
-      : number.digits;
+    const before = tokens[at - 1];
+    let next = token.kind === 'digits' ? thousandsBehind(tokens, number.next) : number.next;
+    const hasComma = next > number.next;
+    let text = number.digits;
+    for (const { text: more } of tokens.slice(number.next, next)) text += more.replace(',', '');
     if (isDepartment(text, tokens[next])) text += tokens[next++]?.text.toUpperCase();
     const isInternational = before?.text === '+' || before?.key === 'plus';
     const isQuantity =
@@ -175,7 +166,9 @@ export const readPieces = (
       utterance,
       start: isInternational ? before.start : start,
       end: (tokens[next - 1] as Token).end,
+      key: text,
       text,
+      isFiller: false,
       readings: [text, ...(number.others ?? [])].map(readGroups),
       isO: number.isO === true,
       isInternational,

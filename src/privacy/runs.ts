@@ -119,6 +119,7 @@ export const isPause = (run: readonly Atom[], at: number, level: number): boolea
 
 /** Some atoms of a run in one reading, `[from, to)`. */
 export interface Candidate {
+  readonly run: readonly Atom[];
   readonly text: string;
   readonly from: number;
   readonly to: number;
@@ -168,7 +169,7 @@ export const listCandidates = (
         const isRun = startsRun && isPause(run, to, 1);
         // Of a part, only a check tells whether other readings of words are meant.
         if ((widest === 0 || isBreaths) && (!isAmbiguous || isRun || text.length >= fewestChecked))
-          visit({ text, from, to, gap: widest, isBreaths, isRun, ends, isCorrected });
+          visit({ run, text, from, to, gap: widest, isBreaths, isRun, ends, isCorrected });
       }
       if (atom === undefined || text.length >= mostDigits || free[to] !== true || !budget.spend(atom.utterance)) return;
       const gap = to > from ? Math.max(widest, atom.gap) : 0;

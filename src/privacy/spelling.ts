@@ -24,8 +24,6 @@ export const alphabet = wordsOf('alphabet');
 const twice = wordsOf('twice');
 const apostrophe = /^['\u2019]$/;
 
-export const keyOf = (piece: Said | undefined): string =>
-  piece === undefined ? '' : piece.kind === 'number' ? piece.text : piece.key;
 /** "à" is a word, whatever its letters. */
 const isSingle = (piece: Said | undefined): boolean =>
   piece?.kind === 'word' && piece.key.length === 1 && piece.text.toLowerCase() === piece.key;
@@ -48,7 +46,7 @@ const elided = /^[cdjlmnst]$/;
 
 /** @param isAlphabet whether each name of a letter is one, as in accounts; else only beside other letters, and "deux l" is ll. */
 export const spellOut = (said: readonly Said[], isAlphabet: boolean, readPhrase?: ReadPhrase): readonly Part[] => {
-  const words = said.map((piece) => ({ key: !isAlphabet && isO(piece) ? 'o' : keyOf(piece) }));
+  const words = said.map((piece) => ({ key: !isAlphabet && isO(piece) ? 'o' : piece.key }));
   const parts: Part[] = [];
   const isLetter = (piece: Said | undefined): boolean => isSingle(piece) || (!isAlphabet && isO(piece));
   const add = (kind: Part['kind'], text: string, from: number, to: number): number => {
