@@ -75,7 +75,7 @@ type Pass = { readonly rules: Rules; readonly findings: string[]; known?: Known 
 
 /** The values that a record names, or that others of its call have named. */
 const readKnown = (fields: Fields, pass: Pass): Known | undefined => {
-  const { known, countries, tokensOf, hashesOf } = pass.rules;
+  const { known, countries, tokensOf } = pass.rules;
   if (known === undefined || known.action === 'keep') return undefined;
   const labelOf = (value: string): string => {
     if (known.action === 'drop') return '…';
@@ -86,15 +86,14 @@ const readKnown = (fields: Fields, pass: Pass): Known | undefined => {
   const named = listNamed(fields, known.metadata);
   if (named.length > 0) known.note();
   const labels = named.map((value) => [value, labelOf(value)] as const);
-  return openKnown(labels, fields[knownField], hashesOf, countries);
+  return openKnown(labels, fields[knownField], pass.rules);
 };
-
-const keeps = ({ action }: RuleNode): boolean => action === 'keep';
 
 const cleanField = (value: unknown, node: RuleNode, name: string, pass: Pass): unknown => {
   if (name === identity || (name === knownField && pass.known !== undefined)) return value;
   const isRead =
-    name === 'transcript_json' && (readsSpeech(node) || (pass.known !== undefined && keeps(node.child('callData'))));
+    name === 'transcript_json' &&
+    (readsSpeech(node) || (pass.known !== undefined && node.child('callData').action === 'keep'));
   if (Buffer.isBuffer(value)) {
     if (!node.mayAct && !isRead) return value;
     const parsed: unknown = JSON.parse(value.toString('utf8'));
@@ -184,11 +183,13 @@ const cleanName = (name: string, node: RuleNode, pass: Pass): string => {
 const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknown => {
   const { callData, [redactionsField]: held, ...rest } = transcript;
   const others = cleanValue(rest, node, { name: 'transcript_json', depth: 1 }, pass);
-  const items: readonly unknown[] = Array.isArray(callData) ? callData : [];
   const sent = readUtterances(callData);
-  const { said, redactions } = redactSaid(items, sent, readsSpeech(node), pass);
+  const { utterances, redactions } = redactSaid(sent, readsSpeech(node), pass);
+  const said = Array.isArray(callData)
+    ? mapChanged(callData, (item, at) => (utterances[at] === sent[at] ? item : utterances[at]?.fields))
+    : callData;
   const at = { name: 'callData', depth: 2, text: Array.isArray(callData) ? ('content' as const) : undefined };
-  const kept = cleanValue(Array.isArray(callData) ? said : callData, node.child('callData'), at, pass);
+  const kept = cleanValue(said, node.child('callData'), at, pass);
   const patterns = pass.rules.patterns.map(({ name }) => name);
   const marks =
     node.child(redactionsField).action === 'drop' ? undefined : listRedactions(held, redactions, sent, patterns);
@@ -200,13 +201,8 @@ const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknow
   };
 };
 
-/** The utterances with findings replaced, and where; the same list where there are none. */
-const redactSaid = (
-  items: readonly unknown[],
-  sent: readonly ReturnType<typeof readUtterances>[number][],
-  isSpeech: boolean,
-  pass: Pass,
-) => {
+/** The utterances with findings replaced, and where; others stay the same objects. */
+const redactSaid = (sent: ReturnType<typeof readUtterances>, isSpeech: boolean, pass: Pass) => {
   const { rules, known } = pass;
   let utterances = sent;
   const redactions: Redaction[] = [];
@@ -219,17 +215,14 @@ const redactSaid = (
   for (let round = 0; isSpeech && round < mostRounds; round += 1) if (!replace(detect(utterances, rules))) break;
   // Detectors come first: an address is more than the name in it.
   if (known !== undefined) {
-    const numbers = isSpeech ? [] : detect(utterances, { ...rules, patterns: [], isOn: (name) => name === 'phone' });
+    const phones = isSpeech ? [] : detect(utterances, { ...rules, patterns: [], isOn: (name) => name === 'phone' });
+    const labelled = phones.map((finding) => ({ ...finding, label: known.labelOf(finding.value.slice(1)) }));
     replace(
-      numbers.flatMap((finding) => {
-        const label = known.labelOf(finding.value.slice(1));
-        return label === undefined ? [] : { ...finding, detector: 'known', value: label };
-      }),
+      labelled.flatMap(({ label, spans }) => (label === undefined ? [] : { detector: 'known', value: label, spans })),
     );
     replace(findKnown(utterances, known));
   }
-  const said = mapChanged(items, (item, at) => (utterances[at] === sent[at] ? item : utterances[at]?.fields));
-  return { said, redactions };
+  return { utterances, redactions };
 };
 
 /** The same list where nothing changed. */

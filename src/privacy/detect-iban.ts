@@ -28,7 +28,7 @@ export const claimIbans = (pieces: readonly Piece[], { isNamed, nameAt }: Names,
     const isTight = parts[at + 1]?.start === part.end;
     // "is 45" has a country in it only where letters are spelled, written large or at once.
     const isCountry = country !== undefined && (part.kind === 'letters' || isLarge(part) || isTight);
-    const isAccount = country === undefined ? name === 'iban' : isCountry && (name === 'iban' || name === 'account');
+    const isAccount = (name === 'iban' && (isCountry || country === undefined)) || (name === 'account' && isCountry);
     const length = lengths.get(country ?? '') ?? 0;
     const ways = (country === undefined ? [] : [false, true])
       .map((isLoose) => collect(parts, at, length, isLoose))
@@ -63,12 +63,13 @@ const textsOf = (parts: readonly Part[]): readonly string[] => {
   );
 };
 
-/** Nearly no number has letters of a country before it. */
+/** Nearly no number has letters of a country before it, by themselves or as in "R comme Robert 76". */
 const isBehindLetter = (pieces: readonly Piece[], at: number): boolean =>
-  // "R comme Robert 76"
-  [pieces[at - 1], pieces[at - 3]].some((piece) => piece?.kind === 'word' && mayBeLetter(piece.key));
-const mayBeLetter = (key: string): boolean =>
-  key.length === 1 || alphabet.has(key) || (key.length === 2 && lengths.has(key.toUpperCase()));
+  [pieces[at - 1], pieces[at - 3]].some(
+    (piece) =>
+      piece?.kind === 'word' &&
+      (piece.key.length === 1 || alphabet.has(piece.key) || lengths.has(piece.key.toUpperCase())),
+  );
 
 /** A part of two letters, or two letters by themselves, with digits behind. */
 const countryAt = (parts: readonly Part[], at: number): string | undefined => {

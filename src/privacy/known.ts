@@ -25,6 +25,10 @@ interface Said extends Span {
   readonly isFiller: boolean;
 }
 type Countries = Parameters<typeof normalizeNumber>[1];
+interface KnownOptions {
+  readonly hashesOf: (form: string) => readonly string[];
+  readonly countries: Countries;
+}
 type Named = readonly (readonly [value: string, label: string])[];
 export type Known = ReturnType<typeof openKnown>;
 
@@ -95,21 +99,12 @@ const listForms = (value: string, countries: Countries): readonly string[] => {
  * `labelOf` = the replacement of a form. `hashes` = those of all values, the first of each form.
  * @param carried hashes of values that other records of the call name; their replacement is not known
  */
-export const openKnown = (
-  named: Named,
-  carried: unknown,
-  hashesOf: (form: string) => readonly string[],
-  countries: Countries,
-) => {
-  const own = new Map(
-    named
-      .flatMap(([value, label]) =>
-        [value, inTwoLetters(value)]
-          .flatMap((text) => listForms(text, countries))
-          .map((form) => [form, label] as const),
-      )
-      .reverse(),
-  );
+export const openKnown = (named: Named, carried: unknown, { hashesOf, countries }: KnownOptions) => {
+  // Of equal forms, the label of the first counts.
+  const own = new Map<string, string>();
+  for (const [value, label] of named)
+    for (const form of [value, inTwoLetters(value)].flatMap((text) => listForms(text, countries)))
+      if (!own.has(form)) own.set(form, label);
   const others = new Set(joinKnown(carried));
   const isOther = (form: string): boolean => others.size > 0 && hashesOf(form).some((hash) => others.has(hash));
   const begun = new Set([...own.keys()].flatMap((form) => Array.from(form, (_, at) => form.slice(0, at + 1))));
@@ -117,10 +112,7 @@ export const openKnown = (
     /** Whether a form may begin so. */
     mayGoOn: (text: string) => begun.has(text) || (others.size > 0 && text.length <= longest.characters),
     labelOf: (form: string) => own.get(form) ?? (isOther(form) ? '[known]' : undefined),
-    hashes: joinKnown(
-      [...others],
-      Array.from(own.keys(), (form) => hashesOf(form)[0]),
-    ),
+    hashes: joinKnown([...others, ...Array.from(own.keys(), (form) => hashesOf(form)[0])]),
   };
 };
 

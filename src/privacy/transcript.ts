@@ -70,14 +70,14 @@ export const replaceFindings = (
   utterances: readonly Utterance[],
   findings: readonly Finding[],
   label: (finding: Finding) => string,
-): { readonly utterances: readonly Utterance[]; readonly redactions: readonly Redaction[] } => {
+) => {
   const byUtterance = new Map<number, Replacement[]>();
   for (const finding of findings) {
-    const first = label(finding);
-    for (const [part, { utterance, start, end }] of finding.spans.entries()) {
-      const own = byUtterance.get(utterance) ?? [];
-      byUtterance.set(utterance, own);
-      own.push({ start, end, label: part === 0 ? first : further, detector: finding.detector });
+    const { detector, spans } = finding;
+    let text = label(finding);
+    for (const { utterance, start, end } of spans) {
+      byUtterance.set(utterance, [...(byUtterance.get(utterance) ?? []), { start, end, label: text, detector }]);
+      text = further;
     }
   }
   const replaced = [...utterances];
