@@ -80,7 +80,7 @@ export interface NumberPiece extends Heard {
   readonly isChained: boolean;
 }
 
-export interface WordPiece extends Heard {
+interface WordPiece extends Heard {
   readonly kind: 'word' | 'mark';
   readonly isSpaced: boolean;
   /** The speaker takes back the part before it. */
