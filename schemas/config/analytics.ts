@@ -6,6 +6,8 @@ const { notNegative, oneOf } = withDefault;
 
 const unitSchema = oneOf(['unknown', 'seconds', 'milliseconds'], 'unknown');
 const sideSchema = z.enum(['unknown', 'in', 'out']);
+/** Metadata keys that can become a column. */
+export const metadataKey = /^[^\\\p{Cc}]{1,1000}$/u;
 const columnName = /^[a-z][a-z0-9_]{0,62}$/;
 
 /** Columns of calls_wide that every installation has. */
@@ -14,11 +16,12 @@ export const ownColumns =
     ' ',
   );
 
+/** A column of a type other than text, and the two beside it. */
+export const typedColumns = (name: string): string[] => [name, `${name}_as_sent`, `${name}_unparsable`];
+
 /** Configured columns of calls_wide; a value of another type than text has its text and a flag beside it. */
 const namesOf = (fields: Readonly<Record<string, { readonly name: string; readonly type: string }>>): string[] =>
-  Object.values(fields).flatMap(({ name, type }) =>
-    type === 'text' ? [name] : [name, `${name}_as_sent`, `${name}_unparsable`],
-  );
+  Object.values(fields).flatMap(({ name, type }) => (type === 'text' ? [name] : typedColumns(name)));
 
 const units = {
   call_duration: unitSchema.describe('Unit of the field duration of a call.'),
@@ -55,9 +58,7 @@ export const analyticsConfigSchema = z
     silence_gap_s: notNegative(0).describe('Shortest gap that counts as silence, in seconds.'),
     fields: z
       .record(
-        z
-          .string()
-          .regex(/^[^\\\p{Cc}]{1,1000}$/u, 'must be a key of metadata, without control characters and backslashes'),
+        z.string().regex(metadataKey, 'must be a key of metadata, without control characters and backslashes'),
         z.strictObject({
           name: z.string().regex(columnName).describe('Name of the column in calls_wide.'),
           type: oneOf(['text', 'numeric', 'integer', 'boolean', 'date'], 'text').describe(

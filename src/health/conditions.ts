@@ -53,7 +53,7 @@ export const because = (error: string | null | undefined): string =>
   error == null ? '' : ` (${error.replace(/\.$/, '')})`;
 /** A failure shows after so long: early enough that readers see it within a minute. A delay without a failure may be the pace of the configuration. */
 const failureShownAfter = 45;
-const warehouseOf = ({ warehouses }: Readings, name: string) => warehouses.find((one) => one.name === name);
+const warehouseOf = ({ warehouses }: Readings, name: string | undefined) => warehouses.find((one) => one.name === name);
 
 interface Wait {
   readonly reason?: string;
@@ -65,7 +65,7 @@ interface Wait {
 /** Reason of a wait, and the command that helps; empty where nothing is wrong. @param name of a warehouse that it is for */
 export const describeWait = (readings: Readings, name: string | undefined): Wait => {
   const { at, workerAge, sync } = readings;
-  const { pending = 0, lastError = null } = readings.warehouses.find((one) => one.name === name) ?? {};
+  const { pending = 0, lastError = null } = warehouseOf(readings, name) ?? {};
   if (workerAge === null || workerAge > 30)
     return { reason: 'a worker', command: 'worker', since: workerAge && (at - workerAge * 1000) * 1000 };
   if (sync?.lastError != null)

@@ -1,7 +1,7 @@
 /** Proposes typed columns for metadata keys, from the texts that calls have under them. Pure. */
 
 import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
-import { ownColumns } from '../../schemas/config/analytics.ts';
+import { metadataKey, ownColumns, typedColumns } from '../../schemas/config/analytics.ts';
 import { isObject } from '../lib/parse-json.ts';
 
 type Field = AnalyticsConfig['fields'][string];
@@ -72,18 +72,14 @@ const nameFor = (key: string, taken: Set<string>): string => {
     .slice(0, 40);
   const base = /^[a-z]/.test(words) ? words : `field_${words}`.replace(/_$/, '');
   let name = base;
-  for (let number = 2; [name, `${name}_as_sent`, `${name}_unparsable`].some((one) => taken.has(one)); number += 1)
-    name = `${base}_${number}`;
-  for (const one of [name, `${name}_as_sent`, `${name}_unparsable`]) taken.add(one);
+  for (let number = 2; typedColumns(name).some((one) => taken.has(one)); number += 1) name = `${base}_${number}`;
+  for (const one of typedColumns(name)) taken.add(one);
   return name;
 };
 
 /** As table `metadata` holds it; blank texts say nothing. */
 const textOf = (value: unknown): string =>
   (typeof value === 'string' ? value : value == null ? '' : JSON.stringify(value)).trim();
-
-/** Keys with a control character or a backslash cannot be configured. */
-const isConfigurable = (key: string): boolean => /^[^\\\p{Cc}]{1,1000}$/u.test(key);
 
 /**
  * One proposal for each metadata key that has a text and no column yet, the most frequent first.
@@ -97,15 +93,12 @@ export const proposeFields = (
   for (const { metadata } of documents)
     for (const [key, value] of Object.entries(isObject(metadata) ? metadata : {})) {
       const text = textOf(value);
-      if (text === '' || Object.hasOwn(configured, key) || !isConfigurable(key)) continue;
+      if (text === '' || Object.hasOwn(configured, key) || !metadataKey.test(key)) continue;
       const all = texts.get(key);
       if (all === undefined) texts.set(key, [text]);
       else all.push(text);
     }
-  const taken = new Set([
-    ...ownColumns,
-    ...Object.values(configured).flatMap(({ name }) => [name, `${name}_as_sent`, `${name}_unparsable`]),
-  ]);
+  const taken = new Set([...ownColumns, ...Object.values(configured).flatMap(({ name }) => typedColumns(name))]);
   return [...texts]
     .sort((left, right) => right[1].length - left[1].length || (left[0] < right[0] ? -1 : 1))
     .map(([key, all]) => ({

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { CallDocument } from '../../../schemas/call.ts';
 import { openAges, openIngest } from '../../app/activity-deps.ts';
 import type { Services } from '../../app/services.ts';
@@ -17,6 +16,7 @@ import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { argument, flag, group, leaf, option, parsed, required, wholeNumber } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
 import { describeErasure, personOptions, withPerson } from '../shell/persons.ts';
+import { publicKeyOption, readSigned, underKey } from '../shell/signed.ts';
 import { sampleCall, sampleUtterance } from './webhook/send.ts';
 
 /** Invented values of every kind, in a range of numbers kept for fiction. */
@@ -64,14 +64,6 @@ const describe = ({ hold: { id, action }, calls, gone, persons, proof }: Awaited
 
 const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
   isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
-
-const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boolean => {
-  try {
-    return isSigned(receipt, pem);
-  } catch (cause) {
-    throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', { cause });
-  }
-};
 
 const listing = 'callsync privacy hold list';
 const removing = 'callsync privacy hold remove 1a2b3c4d --reason "case 2026-17 is closed"';
@@ -240,21 +232,15 @@ export default group({
     'check-receipt': leaf({
       does: 'check the signature of a receipt; needs no configuration and no secret',
       args: [argument('<file>', 'file with the output of callsync erase --json')],
-      options: {
-        publicKey: required(option('--public-key <file>', 'file with the output of callsync privacy public-key')),
-      },
+      options: { publicKey: publicKeyOption },
       examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
       remarks: 'Exit code 5: the signature is wrong.',
       /** Needs neither a configuration nor a secret. */
       run: async (file, { publicKey }) => {
-        const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch(
-          (cause) => {
-            throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', { cause });
-          },
-        );
-        const receipt: unknown = parseQuietly(text as string);
+        const { bytes, pem } = await readSigned('receipt', file, publicKey);
+        const receipt: unknown = parseQuietly(bytes.toString());
         if (!isReceipt(receipt)) throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.');
-        const signed = isSignedBy(receipt, pem as string);
+        const signed = underKey(() => isSigned(receipt, pem));
         const tells = 'purged' in receipt ? describeErasure(receipt as never) : undefined;
         const at = 'at' in receipt ? `Requested at ${receipt.at}.` : undefined;
         if (signed) return [{ signed }, lines('The receipt was signed by the holder of this key.', at, tells)];

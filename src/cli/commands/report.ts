@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openProof, withStore } from '../../app/services.ts';
 import { readReport } from '../../health/coverage/report.ts';
@@ -8,6 +8,7 @@ import { readVersion } from '../../lib/find-built.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
 import { argument, group, leaf, option, orRefuse, parsed, required } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
+import { publicKeyOption, readSigned, underKey } from '../shell/signed.ts';
 
 /** Start and end of a month such as 2026-10, in microseconds. */
 const monthOf = (text: string): { from: number; to: number } => {
@@ -44,29 +45,17 @@ export default group({
     verify: leaf({
       does: 'check the signature of a report; needs no configuration and no secret',
       args: [argument('<file>', 'the JSON or the page')],
-      options: {
-        publicKey: required(option('--public-key <file>', 'file with the output of callsync privacy public-key')),
-      },
+      options: { publicKey: publicKeyOption },
       examples: ['callsync report verify callsync-report-2026-10.html --public-key callsync.pem'],
       remarks: 'Exit code 5: the report was changed. A page is checked by the version of callsync that made it.',
       run: async (file, { publicKey }) => {
-        const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path))).catch((cause) => {
-          throw terminal('USAGE_RECEIPT', 'The report or the public key cannot be read.', { cause });
-        });
-        const wrong = checkBytes(text as Buffer, String(pem));
+        const { bytes, pem } = await readSigned('report', file, publicKey);
+        const text = bytes.toString();
+        const isText = Buffer.from(text).equals(bytes);
+        const wrong = isText ? underKey(() => checkReport(text, pem)) : 'The file is no UTF-8 text.';
         if (wrong === undefined) return [{ signed: true }, 'The report was signed by the holder of this key.'];
         return [{ signed: false, wrong }, wrong, 'incomplete'];
       },
     }),
   },
 });
-
-const checkBytes = (bytes: Buffer, pem: string): string | undefined => {
-  const text = bytes.toString();
-  if (!Buffer.from(text).equals(bytes)) return 'The file is no UTF-8 text.';
-  try {
-    return checkReport(text, pem);
-  } catch (cause) {
-    throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', { cause });
-  }
-};

@@ -118,29 +118,32 @@ export const buildCoverage = (input: CoverageInput) => {
 /** A delivery and its one retry have had their chance after this. */
 const deliveryTime = 120_000_000;
 
+interface CoverageQuestion {
+  readonly range: Interval;
+  readonly warehouses: readonly string[];
+  readonly now: number;
+  readonly webhooksSince?: number;
+}
+
 /**
  * @param input.range microseconds, by the calls' own time. @param input.now microseconds; ends the range.
  * @param input.webhooksSince judges webhooks from here on instead of from the first one ever received.
  */
-export const readCoverage = async (
-  db: Queryable,
-  input: {
-    readonly range: { readonly from: number; readonly to: number };
-    readonly warehouses: readonly string[];
-    readonly now: number;
-    readonly webhooksSince?: number;
-  },
-): Promise<Coverage> => {
+export const readCoverageInput = async (db: Queryable, input: CoverageQuestion): Promise<CoverageInput> => {
   const range = { from: input.range.from, to: Math.max(input.range.from, Math.min(input.range.to, input.now)) };
-  return buildCoverage({
+  return {
     ...range,
     warehouses: input.warehouses,
     read: await listReadRanges(db, range),
     verdicts: await latestVerdicts(db, range),
     deliveries: await readDeliveryStatistics(db, range),
     webhooks: await measureWebhooks(db, { ...range, until: input.now - deliveryTime, since: input.webhooksSince }),
-  });
+  };
 };
+
+/** As `readCoverageInput`, built. */
+export const readCoverage = async (db: Queryable, input: CoverageQuestion): Promise<Coverage> =>
+  buildCoverage(await readCoverageInput(db, input));
 
 // Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure.
 

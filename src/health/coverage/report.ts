@@ -2,8 +2,8 @@
 import { dateOf } from '../../lib/timestamps.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { readMonth } from '../../store/status/month.ts';
-import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
-import { readCoverage, within } from './coverage.ts';
+import type { StoredVerdict } from '../../store/windows/verdicts.ts';
+import { buildCoverage, readCoverageInput, within } from './coverage.ts';
 
 export type Report = Awaited<ReturnType<typeof readReport>>;
 
@@ -22,22 +22,22 @@ const sumOf = (verdicts: readonly StoredVerdict[]) =>
  */
 export const readReport = async (
   db: Queryable,
-  input: Omit<Parameters<typeof readCoverage>[1], 'webhooksSince'> & { readonly version: string },
+  input: Parameters<typeof readCoverageInput>[1] & { readonly version: string },
 ) => {
   const { range, warehouses, version, now } = input;
-  const { days, webhooks } = await readCoverage(db, input);
-  const verdicts = await latestVerdicts(db, range);
+  const covered = await readCoverageInput(db, input);
+  const { days, webhooks } = buildCoverage(covered);
   return {
     callsync: version,
     month: dateOf(range.from / 1000).slice(0, 7),
     made_at: new Date(now / 1000).toISOString(),
     days: days.flatMap((day) =>
       warehouses.map((warehouse) => ({
-        ...{ day: dateOf(day.from / 1000), warehouse, state: day.byWarehouse[warehouse] ?? 'unread' },
-        ...{
-          calls: day.deliveries.calls,
-          ...sumOf(within(day, verdicts).filter((one) => one.warehouse === warehouse)),
-        },
+        day: dateOf(day.from / 1000),
+        warehouse,
+        state: day.byWarehouse[warehouse] ?? 'unread',
+        calls: day.deliveries.calls,
+        ...sumOf(within(day, covered.verdicts).filter((one) => one.warehouse === warehouse)),
       })),
     ),
     /** Calls that should have come by webhook and did not; all of them came by polling. */

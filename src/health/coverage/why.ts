@@ -82,13 +82,13 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
   const begun = await firstReadInstant(store);
   const painting = { ...range, warehouses: input.warehouses, read, verdicts };
   const found: Reason[] = [];
-  const within = (parts: readonly Interval[]): Interval[] => intersect([range], parts);
+  const inDay = (parts: readonly Interval[]): Interval[] => intersect([range], parts);
   const add = (part: Interval, said: Said): void => {
     const command =
       said.command === null
         ? null
         : `callsync ${said.command}${/backfill|reconcile/.test(said.command) ? ` ${asked}` : ''}`;
-    for (const cut of within([part])) found.push({ ...nobody, ...said, ...cut, command });
+    for (const cut of inDay([part])) found.push({ ...nobody, ...said, ...cut, command });
   };
 
   const skew = readings.at * 1000 - now;
@@ -109,7 +109,7 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
       for (const one of overlapping(painted[state]).filter(({ outcome }) => outcome === state))
         for (const said of describeVerdict(one, reasonsOf.get(one.verdict_id)))
           add(windowOf(one), { ...said, warehouse });
-    const uncompared = within(painted.read);
+    const uncompared = inDay(painted.read);
     if (uncompared.length === 0) continue;
     const pending = await pendingWithin(store, warehouse, range);
     const failure = await readFailedComparison(store, warehouse);

@@ -167,7 +167,7 @@ const reconcileWarehouse = async (
 /** Most calls and windows that the reasons of a verdict name. */
 const mostNamed = 10;
 
-/** Each fact that keeps a window from being proven, as `kind: sentence`; the kinds are those of `whyKinds`. */
+/** Each fact that keeps a window from being proven, as `kind: sentence`; `callsync coverage --day` knows the kinds. */
 const describeReasons = (found: JudgedFacts, { reading, goneCount }: ReconciledWindow): string[] => {
   const { problems, parts } = reading.comparison.result;
   const unshown = parts.flatMap(({ reason }) => reason ?? []);

@@ -3,7 +3,16 @@ import { type Queryable, toTimestamp } from '../../postgres/database.ts';
 
 /** Events that an auditor asks for; `outage` to `recovery` is the time in which a condition held. */
 const shownKinds = [
-  ...['outage', 'recovery', 'privacy', 'version', 'hold', 'reconcile', 'backfill', 'replay', 'pause', 'resume'],
+  'outage',
+  'recovery',
+  'privacy',
+  'version',
+  'hold',
+  'reconcile',
+  'backfill',
+  'replay',
+  'pause',
+  'resume',
 ];
 const mostEvents = 1_000;
 
