@@ -207,10 +207,13 @@ export const holdsValues = (row: LedgerRow, observation: PreparedObservation): b
 const lower = (a: number | null, b: number): number => (a === null ? b : Math.min(a, b));
 const higher = (a: number | null, b: number): number => (a === null ? b : Math.max(a, b));
 
+/** Without parsing a field that has its bytes. */
+const isNull = (fields: CallDocument, name: string): boolean => !bytesOf(fields, name) && fields[name] === null;
+
 /** Null is as good as absent. */
 const kindOf = ({ versions, document }: LedgerRow, name: string, fields: CallDocument): ChangeKind => {
-  if (own(versions, name) === undefined || document?.[name] === null) return 'added';
-  return fields[name] === null ? 'removed' : 'changed';
+  if (own(versions, name) === undefined || (document && isNull(document, name))) return 'added';
+  return isNull(fields, name) ? 'removed' : 'changed';
 };
 
 /**

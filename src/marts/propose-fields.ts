@@ -35,7 +35,7 @@ const typeOf = (texts: readonly string[]): Pick<Field, 'type' | 'decimal'> => {
   const [first = { type: 'text' as const }, ...others] = fitting;
   const isUnsure =
     others.some(({ decimal }) => decimal === 'point' || decimal === 'comma') && texts.some((one) => /[.,]/.test(one));
-  const hasGroups = texts.every((one) => /^-?\d{1,3}[.,]\d{3}$/.test(one));
+  const hasGroups = texts.every((one) => !/[.,]/.test(one) || /^-?\d{1,3}[.,]\d{3}$/.test(one));
   return isUnsure && hasGroups ? { type: 'text' } : first;
 };
 

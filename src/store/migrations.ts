@@ -69,4 +69,16 @@ END $$;`,
 ALTER TABLE verdicts ADD COLUMN reasons text[], ADD COLUMN unhealed_calls text[];
 CREATE INDEX verdicts_unhealed ON verdicts (warehouse) WHERE unhealed_calls IS NOT NULL;`,
   },
+  {
+    name: '9-expand-expired-deliveries',
+    sql: `-- Deliveries whose rows have expired, by UTC day of their arrival, so that reports count them.
+CREATE TABLE expired_deliveries (
+  day        timestamptz NOT NULL,
+  outcome    text NOT NULL,
+  deliveries bigint NOT NULL,
+  PRIMARY KEY (day, outcome)
+);
+-- Failed comparisons are noted by window.
+DELETE FROM meta WHERE starts_with(key, 'comparison:');`,
+  },
 ];

@@ -166,6 +166,10 @@ test('a comparison whose pages are refused, and windows with a silent limit or a
   const [reason] = await why(range.from);
   expect(reason).toMatchObject({ warehouse: 'main', command: 'callsync doctor' });
   expect(reason?.text).toContain('The last comparison failed (SERVICE_REFUSED: The list answers 400');
+  // Only for the window that it was about.
+  expect((await why(dayAgo(1).from))[0]?.text).not.toContain('failed');
+  await reconcile(dayAgo(13));
+  expect((await why(range.from))[0]?.text).toContain('The last comparison failed');
   await reconcile(range);
   expect(await why(range.from)).toEqual([]);
   const axis = 'qualified';
@@ -175,10 +179,41 @@ test('a comparison whose pages are refused, and windows with a silent limit or a
     ['unreadable: One call cannot be read.', 'only the operator of the service'],
   ] as const) {
     await replaceProblems(here.store, { axis, ...range }, [{ axis, ...range, problem }]);
+    // A proven day is proven, whatever another reading of it or a clock says.
+    expect(await why(range.from, { skewMs: 600_000 })).toEqual([]);
+    await eraseCalls(here.store, (await callsOf(range)).slice(0, 1));
     const [limit] = await why(range.from);
     expect(limit).toMatchObject({ warehouse: null, command });
     expect(limit?.text).toMatch(new RegExp(`^${problem.slice(problem.indexOf(':') + 2)} .*${remark}`));
+    await here.drain();
+    await reconcile(range);
+    expect(await why(range.from)).toEqual([]);
   }
-  await here.backfill(range);
-  expect(await why(range.from)).toEqual([]);
+});
+
+test('a call that is erased while its day is compared, or that has no time, is named nowhere', async () => {
+  const range = dayAgo(14);
+  const [id, timeless] = await callsOf(range);
+  await byHand(`CREATE FUNCTION spoil2() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.content_hash := ''spoilt''; RETURN NEW; END';
+    CREATE TRIGGER spoil BEFORE INSERT OR UPDATE ON wh_main.calls FOR EACH ROW EXECUTE FUNCTION spoil2()`);
+  await byHand(
+    `UPDATE wh_main.calls SET revision = revision - 1 WHERE call_timestamp >= to_timestamp(${range.from / 1e6}) AND call_timestamp < to_timestamp(${range.to / 1e6})`,
+  );
+  const named = async (): Promise<unknown> =>
+    column(here.store, `SELECT unnest(unhealed_calls) FROM verdicts WHERE unhealed_calls IS NOT NULL`);
+  // The verdict asks for the epoch after its comparison.
+  const epoch = async (): Promise<number> => {
+    await eraseCalls(here.store, [id ?? '']);
+    return await here.store.epoch();
+  };
+  const store = new Proxy(here.store, {
+    get: (target, name) => (name === 'epoch' ? epoch : Reflect.get(target, name)),
+  });
+  await reconcile(range, { ...here.deps, store });
+  expect(await named()).toContain(timeless);
+  expect(await named()).not.toContain(id);
+  await byHand(`UPDATE callsync.ledger SET call_timestamp = NULL, processed_at = NULL WHERE call_id = '${timeless}'`);
+  await eraseCalls(here.store, [timeless ?? '']);
+  expect(await named()).not.toContain(timeless);
+  await byHand('DROP TRIGGER spoil ON wh_main.calls');
 });

@@ -5,6 +5,8 @@ import { beforeAll, expect, test } from 'vitest';
 import { type Report, readReport } from '../../src/health/coverage/report.ts';
 import { checkReport, renderReport, signReport } from '../../src/health/page/signed-report.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
+import { eraseCalls } from '../../src/store/persons/calls.ts';
+import { expireRows } from '../../src/store/retention.ts';
 import { createProofKeys } from '../../src/store/windows/chain.ts';
 import { day, useInstallation } from '../pipeline/reconcile/installation.ts';
 import { openCli, withoutService } from '../support/cli.ts';
@@ -67,8 +69,55 @@ test('the days have the counts of the verdicts and of the ledger; unproven days 
   const [healed] = report.days.filter(({ state }) => state === 'healed');
   expect(healed).toMatchObject({ day: '2026-01-10', missing: healed?.calls, healed: healed?.calls });
   expect(report.days.filter(({ state }) => state === 'read' || state === 'unread')).toHaveLength(11);
-  expect(report).toMatchObject({ month: '2026-01', erasures: { receipts: 2, calls: 7 }, holds: 0 });
+  expect(report).toMatchObject({ month: '2026-01', erasures: { receipts: 2, calls: 7 } });
+  expect(report.holds).toEqual({ put_on: 1, taken_off: 0, now: 0 });
+  expect(report.restores).toEqual([]);
   expect(report.events).toEqual([{ at: '2026-01-20 00:00:00', kind: 'outage', what: 'No <worker> ran.</script>' }]);
+});
+
+test('a later comparison, of another width or axis, neither hides what was healed nor counts calls twice', async () => {
+  const healed = report.days.find(({ state }) => state === 'healed');
+  const from = Date.UTC(2026, 0, 10) * 1000;
+  await here.reconcile({ range: { from, to: from + day / 2 }, force: true });
+  await here.reconcile({ range: { from, to: from + day }, force: true });
+  await here.query(
+    `INSERT INTO callsync.verdicts SELECT (jsonb_populate_record(v, jsonb_build_object('verdict_id', 1000 + verdict_id, 'axis', 'other'))).*
+       FROM callsync.verdicts v WHERE window_from = '2026-01-11'`,
+  );
+  const later = await read();
+  expect(later.days.find(({ day: date }) => date === '2026-01-10')).toEqual({
+    ...healed,
+    state: 'proven',
+    calls_found: healed?.calls_listed,
+  });
+  expect(later.days.find(({ day: date }) => date === '2026-01-11')).toEqual(report.days[10]);
+  await here.query('DELETE FROM callsync.verdicts WHERE verdict_id > 1000');
+  // A withdrawal compares nothing.
+  const [id] = (await column(
+    here.store,
+    `SELECT call_id FROM ledger WHERE call_timestamp >= '2026-01-12' AND call_timestamp < '2026-01-13'`,
+  )) as [string];
+  await eraseCalls(here.store, [id]);
+  const withdrawn = (await read()).days.find(({ day: date }) => date === '2026-01-12');
+  expect(withdrawn).toMatchObject({ state: 'read', calls_found: report.days[11]?.calls_found });
+});
+
+test('deliveries are counted although their rows have expired, and events that are left out', async () => {
+  await here.query(
+    `INSERT INTO callsync.inbox (received_at, outcome) SELECT '2026-01-20T12:00:00Z', outcome FROM unnest(ARRAY['rejected', 'rejected', 'accepted']) outcome`,
+  );
+  const before = (await read()).deliveries;
+  expect(before).toEqual({ accepted: 1, rejected: 2 });
+  const rules = { bodies: day / 1000, quarantine: day, websocketFrames: day, loads: day };
+  await expireRows(here.store, { ...rules, deliveries: 9e12 });
+  await here.query(`INSERT INTO callsync.inbox (received_at, outcome) VALUES ('2026-01-20T13:00:00Z', 'rejected')`);
+  await expireRows(here.store, { ...rules, deliveries: day / 1000 });
+  expect(await column(here.store, 'SELECT count(*)::int FROM inbox')).toEqual([0]);
+  expect((await read()).deliveries).toEqual({ accepted: 1, rejected: 3 });
+  await here.query(
+    `INSERT INTO callsync.events (at, kind, what) SELECT '2026-01-21', 'pause', n::text FROM generate_series(1, 1005) n`,
+  );
+  expect(await read()).toMatchObject({ events_left_out: 5, oldest_event: '2026-01-21 00:00:00' });
 });
 
 test('whoever has the public key can check both files; each altered byte is refused', () => {
@@ -83,6 +132,10 @@ test('whoever has the public key can check both files; each altered byte is refu
   const other = createProofKeys(Buffer.from('another secret of the tests, long'));
   expect(checkReport(signed, other.publicKey)).toMatch(/another key/);
   expect(checkReport('{}', keys.publicKey)).toMatch(/no report|not a report/);
+  const older = signReport(keys, { month: '2026-01' } as never);
+  expect(
+    checkReport(`<!doctype html><script type="application/json" id="signed">${older}</script>`, keys.publicKey),
+  ).toMatch(/another version/);
   expect(checkReport(page.replace('Days proven', 'Days  proven'), keys.publicKey)).toMatch(/something else/);
 });
 

@@ -16,7 +16,7 @@ import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { argument, flag, group, leaf, option, parsed, required, wholeNumber } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
 import { describeErasure, personOptions, withPerson } from '../shell/persons.ts';
-import { publicKeyOption, readSigned, underKey } from '../shell/signed.ts';
+import { publicKeyOption, readSigned } from '../shell/signed.ts';
 import { sampleCall, sampleUtterance } from './webhook/send.ts';
 
 /** Invented values of every kind, in a range of numbers kept for fiction. */
@@ -237,10 +237,10 @@ export default group({
       remarks: 'Exit code 5: the signature is wrong.',
       /** Needs neither a configuration nor a secret. */
       run: async (file, { publicKey }) => {
-        const { bytes, pem } = await readSigned('receipt', file, publicKey);
+        const { bytes, key } = await readSigned('receipt', file, publicKey);
         const receipt: unknown = parseQuietly(bytes.toString());
         if (!isReceipt(receipt)) throw terminal('USAGE_RECEIPT', 'The file is not a receipt that --json printed.');
-        const signed = underKey(() => isSigned(receipt, pem));
+        const signed = isSigned(receipt, key);
         const tells = 'purged' in receipt ? describeErasure(receipt as never) : undefined;
         const at = 'at' in receipt ? `Requested at ${receipt.at}.` : undefined;
         if (signed) return [{ signed }, lines('The receipt was signed by the holder of this key.', at, tells)];

@@ -8,7 +8,7 @@ import { readVersion } from '../../lib/find-built.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
 import { argument, group, leaf, option, orRefuse, parsed, required } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
-import { publicKeyOption, readSigned, underKey } from '../shell/signed.ts';
+import { publicKeyOption, readSigned } from '../shell/signed.ts';
 
 /** Start and end of a month such as 2026-10, in microseconds. */
 const monthOf = (text: string): { from: number; to: number } => {
@@ -49,10 +49,10 @@ export default group({
       examples: ['callsync report verify callsync-report-2026-10.html --public-key callsync.pem'],
       remarks: 'Exit code 5: the report was changed. A page is checked by the version of callsync that made it.',
       run: async (file, { publicKey }) => {
-        const { bytes, pem } = await readSigned('report', file, publicKey);
+        const { bytes, key } = await readSigned('report', file, publicKey);
         const text = bytes.toString();
         const isText = Buffer.from(text).equals(bytes);
-        const wrong = isText ? underKey(() => checkReport(text, pem)) : 'The file is no UTF-8 text.';
+        const wrong = isText ? checkReport(text, key) : 'The file is no UTF-8 text.';
         if (wrong === undefined) return [{ signed: true }, 'The report was signed by the holder of this key.'];
         return [{ signed: false, wrong }, wrong, 'incomplete'];
       },

@@ -1,4 +1,5 @@
 /** Commands that check a signed file with the public key alone. */
+import { createPublicKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { terminal } from '../../lib/errors.ts';
 import { option, required } from './define.ts';
@@ -7,18 +8,13 @@ export const publicKeyOption = required(
   option('--public-key <file>', 'file with the output of callsync privacy public-key'),
 );
 
-/** The bytes of the file, and the text of the key. @throws CallsyncError USAGE_RECEIPT */
+/** The bytes of the file, and the key. @throws CallsyncError USAGE_RECEIPT */
 export const readSigned = async (what: 'receipt' | 'report', file: string, keyFile: string) => {
   const [bytes, pem] = await Promise.all([readFile(file), readFile(keyFile, 'utf8')]).catch((cause) => {
     throw terminal('USAGE_RECEIPT', `The ${what} or the public key cannot be read.`, { cause });
   });
-  return { bytes, pem };
-};
-
-/** The result of a check that throws where the key is none. @throws CallsyncError USAGE_RECEIPT */
-export const underKey = <T>(check: () => T): T => {
   try {
-    return check();
+    return { bytes, key: createPublicKey(pem) };
   } catch (cause) {
     throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', { cause });
   }

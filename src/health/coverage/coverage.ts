@@ -67,7 +67,7 @@ const stateOf = (shares: Readonly<Record<CoverageState, number>>): CoverageState
 };
 
 /** The verdicts whose window begins in a range. */
-export const within = ({ from, to }: Interval, verdicts: readonly StoredVerdict[]): StoredVerdict[] =>
+const within = ({ from, to }: Interval, verdicts: readonly StoredVerdict[]): StoredVerdict[] =>
   verdicts.filter((one) => one.window_from >= from && one.window_from < to);
 
 const byState = (share: (state: CoverageState) => number) =>
@@ -129,21 +129,17 @@ interface CoverageQuestion {
  * @param input.range microseconds, by the calls' own time. @param input.now microseconds; ends the range.
  * @param input.webhooksSince judges webhooks from here on instead of from the first one ever received.
  */
-export const readCoverageInput = async (db: Queryable, input: CoverageQuestion): Promise<CoverageInput> => {
+export const readCoverage = async (db: Queryable, input: CoverageQuestion): Promise<Coverage> => {
   const range = { from: input.range.from, to: Math.max(input.range.from, Math.min(input.range.to, input.now)) };
-  return {
+  return buildCoverage({
     ...range,
     warehouses: input.warehouses,
     read: await listReadRanges(db, range),
     verdicts: await latestVerdicts(db, range),
     deliveries: await readDeliveryStatistics(db, range),
     webhooks: await measureWebhooks(db, { ...range, until: input.now - deliveryTime, since: input.webhooksSince }),
-  };
+  });
 };
-
-/** As `readCoverageInput`, built. */
-export const readCoverage = async (db: Queryable, input: CoverageQuestion): Promise<Coverage> =>
-  buildCoverage(await readCoverageInput(db, input));
 
 // Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure.
 

@@ -1,20 +1,20 @@
 /** The facts of a month for auditors: its days by warehouse, and everything else that happened in it. */
 import { dateOf } from '../../lib/timestamps.ts';
 import type { Queryable } from '../../postgres/database.ts';
-import { readMonth } from '../../store/status/month.ts';
-import type { StoredVerdict } from '../../store/windows/verdicts.ts';
-import { buildCoverage, readCoverageInput, within } from './coverage.ts';
+import { type DayComparisons, readComparisons, readMonth } from '../../store/status/month.ts';
+import { readCoverage } from './coverage.ts';
 
 export type Report = Awaited<ReturnType<typeof readReport>>;
 
-const counted = ['calls_listed', 'calls_found', 'excluded', 'missing', 'different', 'healed', 'deleted'] as const;
-
-export type VerdictCounts = Readonly<Record<(typeof counted)[number], number>>;
-
-const sumOf = (verdicts: readonly StoredVerdict[]) =>
-  Object.fromEntries(
-    counted.map((name) => [name, verdicts.reduce((sum, one) => sum + one[name], 0)]),
-  ) as unknown as VerdictCounts;
+const uncompared: DayComparisons = {
+  calls_listed: 0,
+  calls_found: 0,
+  excluded: 0,
+  missing: 0,
+  different: 0,
+  healed: 0,
+  deleted: 0,
+};
 
 /**
  * Counts by UTC day of the calls' own time, and everything else by the time at which it happened.
@@ -22,11 +22,14 @@ const sumOf = (verdicts: readonly StoredVerdict[]) =>
  */
 export const readReport = async (
   db: Queryable,
-  input: Parameters<typeof readCoverageInput>[1] & { readonly version: string },
+  input: Parameters<typeof readCoverage>[1] & { readonly version: string },
 ) => {
   const { range, warehouses, version, now } = input;
-  const covered = await readCoverageInput(db, input);
-  const { days, webhooks } = buildCoverage(covered);
+  const { days, webhooks } = await readCoverage(db, input);
+  const compared = await readComparisons(db, range);
+  const countsOf = new Map<string, DayComparisons>(
+    compared.map(({ day, warehouse, ...counts }) => [`${day} ${warehouse}`, counts]),
+  );
   return {
     callsync: version,
     month: dateOf(range.from / 1000).slice(0, 7),
@@ -37,7 +40,7 @@ export const readReport = async (
         warehouse,
         state: day.byWarehouse[warehouse] ?? 'unread',
         calls: day.deliveries.calls,
-        ...sumOf(within(day, covered.verdicts).filter((one) => one.warehouse === warehouse)),
+        ...(countsOf.get(`${day.from} ${warehouse}`) ?? uncompared),
       })),
     ),
     /** Calls that should have come by webhook and did not; all of them came by polling. */

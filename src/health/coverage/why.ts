@@ -1,14 +1,14 @@
 /** Says in words why a day is not proven, and the command that settles it. */
 
 import { countOf, formatSpan } from '../../lib/count-of.ts';
-import { type Interval, intersect, subtract } from '../../lib/intervals.ts';
+import { type Interval, intersect, subtract, unite } from '../../lib/intervals.ts';
 import { dateOf, dayMicros as day, iso } from '../../lib/timestamps.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { pendingWithin } from '../../store/loads/loads.ts';
+import { readFailedComparisons } from '../../store/windows/comparisons.ts';
 import {
   comparedByNone,
   latestVerdicts,
-  readFailedComparison,
   readReasons,
   type StoredVerdict,
   type VerdictReasons,
@@ -81,14 +81,17 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
   const read = await listReadRanges(store, range);
   const begun = await firstReadInstant(store);
   const painting = { ...range, warehouses: input.warehouses, read, verdicts };
+  const layers = input.warehouses.map((name) => [name, paint(painting, name)] as const);
+  // A problem of the service may be older than the proof, or of another axis.
+  const open = unite(layers.flatMap(([, { proven, healed }]) => subtract([range], [...proven, ...healed])));
   const found: Reason[] = [];
-  const inDay = (parts: readonly Interval[]): Interval[] => intersect([range], parts);
-  const add = (part: Interval, said: Said): void => {
+  const add = (part: Interval, said: Said, within: readonly Interval[] = open): void => {
     const command =
       said.command === null
         ? null
         : `callsync ${said.command}${/backfill|reconcile/.test(said.command) ? ` ${asked}` : ''}`;
-    for (const cut of inDay([part])) found.push({ ...nobody, ...said, ...cut, command });
+    for (const cut of intersect([range], intersect(within, [part])))
+      found.push({ ...nobody, ...said, ...cut, command });
   };
 
   const skew = readings.at * 1000 - now;
@@ -98,7 +101,6 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
     add(range, { text, command: 'doctor' });
   }
   for (const one of problems) add(one, describeProblem(one));
-  const layers = input.warehouses.map((name) => [name, paint(painting, name)] as const);
   const unread = subtract(layers[0]?.[1].unread ?? [], problems);
   for (const part of unread) add(part, describeUnread(readings, part, begun));
   for (const [warehouse, painted] of layers) {
@@ -108,13 +110,14 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
     for (const state of ['unproven', 'suspicious_empty'] as const)
       for (const one of overlapping(painted[state]).filter(({ outcome }) => outcome === state))
         for (const said of describeVerdict(one, reasonsOf.get(one.verdict_id)))
-          add(windowOf(one), { ...said, warehouse });
-    const uncompared = inDay(painted.read);
+          add(windowOf(one), { ...said, warehouse }, painted[state]);
+    const uncompared = intersect([range], painted.read);
     if (uncompared.length === 0) continue;
     const pending = await pendingWithin(store, warehouse, range);
-    const failure = await readFailedComparison(store, warehouse);
+    const failed = await readFailedComparisons(store, warehouse);
     for (const part of uncompared) {
       const withdrawn = overlapping([part]).findLast((one) => one.compared_by === comparedByNone);
+      const failure = failed.findLast((one) => intersect([one], [part]).length > 0)?.error;
       add(part, { ...describeRead(input, { warehouse, withdrawn, failure, pending }), warehouse });
     }
   }
@@ -130,7 +133,8 @@ const windowOf = ({ window_from: from, window_to: to }: StoredVerdict): Interval
 const settle = (text: string): Said => {
   const [kind = '', ...rest] = text.split(': ');
   const [command, remark] = kinds[kind] ?? [compare];
-  return { text: [rest.join(': '), remark].filter(Boolean).join(' '), command };
+  const sentence = rest.join(': ').replace(/(?<![.!?])$/, '.');
+  return { text: [sentence, remark].filter(Boolean).join(' '), command };
 };
 
 const describeProblem = ({ problem, attempts, seenAt, nextAt }: OpenProblem): Said => {
@@ -161,7 +165,7 @@ const describeVerdict = (verdict: StoredVerdict, why: VerdictReasons | undefined
 interface Uncompared {
   readonly warehouse: string;
   readonly withdrawn: StoredVerdict | undefined;
-  /** Error of the last comparison. */
+  /** Error of the last comparison of this part. */
   readonly failure: string | undefined;
   readonly pending: Awaited<ReturnType<typeof pendingWithin>>;
 }

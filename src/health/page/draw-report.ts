@@ -1,8 +1,9 @@
 /** The report of a month as one page that loads nothing: for screens, light and dark, and for A4. */
 
 import { formatCount, formatSpan } from '../../lib/count-of.ts';
+import type { DayComparisons } from '../../store/status/month.ts';
 import { stateSigns } from '../coverage/coverage.ts';
-import type { Report, VerdictCounts } from '../coverage/report.ts';
+import type { Report } from '../coverage/report.ts';
 import { type Columns, Html, html, table } from './html.ts';
 
 const style = `:root { color-scheme: light dark; --text: #1a1d21; --soft: #555e68; --line: #d5dae0; --page: #fff; --bad: #a4262c; }
@@ -21,7 +22,7 @@ type Day = Report['days'][number];
 
 const isProven = ({ state }: Day): boolean => state === 'proven' || state === 'healed';
 
-export const countColumns: Columns<VerdictCounts> = {
+export const countColumns: Columns<DayComparisons> = {
   Listed: (one) => formatCount(one.calls_listed),
   Found: (one) => formatCount(one.calls_found),
   Excluded: (one) => formatCount(one.excluded),
@@ -45,14 +46,14 @@ const section = <Row>(title: string, columns: Columns<Row>, rows: readonly Row[]
 
 /** @param data element with the signed report, put in as it is */
 export const drawReport = (report: Report, data: string): string => {
-  const { days, webhooks, erasures } = report;
+  const { days, webhooks, erasures, holds } = report;
   const figures = {
     'Days proven': `${days.filter(isProven).length} of ${days.length}`,
     'Differences found': formatCount(days.reduce((sum, one) => sum + one.missing + one.different, 0)),
     'Differences healed': formatCount(days.reduce((sum, one) => sum + one.healed, 0)),
     'Webhooks lost': `${formatCount(webhooks.lost)} of ${formatCount(webhooks.expected)}`,
     Erasures: `${formatCount(erasures.receipts)} (${formatCount(erasures.calls)} calls)`,
-    'Legal holds': formatCount(report.holds),
+    'Legal holds now': `${formatCount(holds.now)} (${holds.put_on} put on, ${holds.taken_off} taken off)`,
     Restores: formatCount(report.restores.length),
     'Made (UTC)': report.made_at.slice(0, 16).replace('T', ' '),
   };
@@ -63,6 +64,7 @@ ${section('Deliveries of webhooks', { Outcome: ([outcome]) => outcome, Count: ([
 ${section('Delay until visible', { Warehouse: (one) => one.warehouse, Deliveries: (one) => formatCount(one.deliveries), Median: (one) => formatSpan(one.p50), '95 %': (one) => formatSpan(one.p95) }, report.delay)}
 ${section('Restores', { 'Time (UTC)': ({ at }) => at, Epoch: ({ epoch }) => epoch, Reason: ({ reason }) => reason }, report.restores)}
 ${section('Events', { 'Time (UTC)': ({ at }) => at, Kind: ({ kind }) => kind, Event: ({ what }) => what }, report.events)}
+<p>The oldest event of the store is of ${report.oldest_event ?? 'no time'}; ${formatCount(report.events_left_out)} events of the month are left out.</p>
 <p>callsync ${report.callsync} made this page. <code>callsync report verify FILE --public-key PEM</code> checks its signature.</p></main>${new Html(data)}</body></html>
 `.text;
 };

@@ -5,7 +5,8 @@ import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.
 import { CallsyncError, describeError } from '../../lib/errors.ts';
 import { dayMicros as day } from '../../lib/timestamps.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
-import { noteComparison, type VerdictOutcome } from '../../store/windows/verdicts.ts';
+import { noteComparison } from '../../store/windows/comparisons.ts';
+import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { namesOf, unlessAway } from '../deps.ts';
@@ -126,11 +127,11 @@ export const reconcileWindows = async (
         { signal: options.signal, alive: () => options.onProgress({ done, totals }) },
       );
       totals = addTotals(totals, totalsOf(result));
-      await noteComparisons(deps, ({ name }) => result.unreachable[name]);
       failures = 0;
+      await noteComparisons(deps, range, ({ name }) => result.unreachable[name]);
     } catch (error) {
       failures += 1;
-      await noteComparisons(deps, () => error).catch(() => undefined);
+      if (!options.signal.aborted) await noteComparisons(deps, range, () => error);
       // A terminal failure would end the comparison of withdrawn days, and the sweep would begin it again each minute.
       const mayRest = plan.loads === true && error instanceof CallsyncError && error.kind === 'terminal';
       const isRow = failures >= Math.min(mostFailuresInRow, plan.windows.length);
@@ -155,11 +156,12 @@ export const reconcileWindows = async (
   return { done, totals };
 };
 
-/** Keeps the error of the latest comparison with each warehouse, for `callsync coverage --day`. */
-const noteComparisons = async ({ store, targets }: ReconcileDeps, errorOf: (warehouse: Warehouse) => unknown) => {
-  for (const { warehouse } of targets) {
+/** For `callsync coverage --day`. A note that cannot be written changes no result: the store fails the next statement too. */
+const noteComparisons = async (deps: ReconcileDeps, window: Range, errorOf: (warehouse: Warehouse) => unknown) => {
+  for (const { warehouse } of deps.targets) {
     const error = errorOf(warehouse);
-    await noteComparison(store, warehouse.name, error === undefined ? undefined : describeError(error));
+    const text = error === undefined ? undefined : describeError(error);
+    await noteComparison(deps.store, warehouse.name, window, text).catch(() => undefined);
   }
 };
 

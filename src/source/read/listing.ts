@@ -167,7 +167,9 @@ const endsAtTotal = (list: ListConfig, query: ListQuery, page: Page, before: Lis
   const mayEnd = isAtTotal(before) && total === before.lastTotal && (overlap === 0 || count <= overlap);
   const bringsNothing = (part: readonly RawRecord[]): boolean =>
     readRows(list, query, page, part).every(({ key }) => before.ids.has(key));
-  return mayEnd && [...page.parts(partBytes)].every(bringsNothing);
+  if (!mayEnd) return false;
+  for (const part of page.parts(partBytes)) if (!bringsNothing(part)) return false;
+  return true;
 };
 
 /**

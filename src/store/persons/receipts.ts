@@ -2,7 +2,7 @@
  * Erasures that wait for warehouses, even after their command ended, and the receipts of finished ones. Receipts form
  * a chain like verdicts, under the same keys and with the head in the same file.
  */
-import { createPublicKey, randomBytes, verify } from 'node:crypto';
+import { type KeyLike, randomBytes, verify } from 'node:crypto';
 import { lockName, type Queryable, type Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
@@ -26,9 +26,9 @@ const sign = (keys: ProofKeys, linked: Linked, receipt: string): string | undefi
   keys.signOpenly(linked.key_id, signedText(linked, receipt));
 
 /** Whether the holder of a public key signed a printed receipt. Needs no secret. @throws Error for an invalid key */
-export const isSigned = ({ proof, ...receipt }: { readonly proof: ReceiptProof }, publicKey: string): boolean => {
+export const isSigned = ({ proof, ...receipt }: { readonly proof: ReceiptProof }, publicKey: KeyLike): boolean => {
   const text = Buffer.from(signedText(proof, JSON.stringify(receipt)));
-  return verify(null, text, createPublicKey(publicKey), Buffer.from(proof.digest, 'hex'));
+  return verify(null, text, publicKey, Buffer.from(proof.digest, 'hex'));
 };
 
 /** Adds a receipt to the chain, and its digest to the heads outside the store. @throws CallsyncError PROOF_HEADS, DATABASE_… */

@@ -1,5 +1,6 @@
 /** Everything of a span of time but its days: deliveries, delays, erasures, holds, restores, events. For reports. */
-import { type Queryable, toTimestamp } from '../../postgres/database.ts';
+import { type Queryable, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
+import { comparedByNone } from '../windows/verdicts.ts';
 
 /** Events that an auditor asks for; `outage` to `recovery` is the time in which a condition held. */
 const shownKinds = [
@@ -19,8 +20,12 @@ const mostEvents = 1_000;
 /** Counts by the time at which everything happened. @param range microseconds */
 export const readMonth = async (db: Queryable, range: { readonly from: number; readonly to: number }) => {
   const [from, to] = [toTimestamp(range.from), toTimestamp(range.to)];
-  const outcomes = await db.query<{ outcome: string; n: number }>`SELECT outcome, count(*) AS n FROM inbox
-      WHERE received_at >= ${from} AND received_at < ${to} GROUP BY 1 ORDER BY 1`;
+  const outcomes = await db.query<{ outcome: string; n: number }>`
+      SELECT outcome, sum(n)::bigint AS n FROM (
+        SELECT outcome, count(*) AS n FROM inbox WHERE received_at >= ${from} AND received_at < ${to} GROUP BY 1
+        UNION ALL SELECT outcome, deliveries FROM expired_deliveries WHERE day >= ${from} AND day < ${to}) AS counts
+       GROUP BY 1 ORDER BY 1`;
+  const shown = sql`at >= ${from} AND at < ${to} AND kind = ANY(${shownKinds})`;
   return {
     deliveries: Object.fromEntries(outcomes.map(({ outcome, n }) => [outcome, n])),
     /** Seconds from the arrival of deliveries until a warehouse had them. */
@@ -29,17 +34,49 @@ export const readMonth = async (db: Queryable, range: { readonly from: number; r
                percentile_cont(0.95) WITHIN GROUP (ORDER BY s) AS p95
           FROM (SELECT warehouse, greatest(0, extract(epoch FROM visible_at - received_at))::float8 AS s
                   FROM inbox JOIN visible_deliveries USING (seq)
-                 WHERE received_at >= ${from} AND received_at < ${to}) AS delays GROUP BY 1 ORDER BY 1`,
+                 WHERE received_at >= ${from} AND received_at < ${to} AND outcome <> 'rejected') AS delays GROUP BY 1 ORDER BY 1`,
     erasures: await db.row<{ receipts: number; calls: number }>`
         SELECT count(*) AS receipts, coalesce(sum((r ->> 'erased')::int), 0) AS calls
           FROM (SELECT receipt::jsonb AS r FROM erasure_receipts) AS receipts
          WHERE r ? 'erased' AND (r ->> 'at')::timestamptz >= ${from} AND (r ->> 'at')::timestamptz < ${to}`,
-    holds: await db.value<number>`SELECT count(*) FROM holds WHERE held_at < ${to}`,
+    holds: await db.row<{ put_on: number; taken_off: number; now: number }>`
+        SELECT count(*) FILTER (WHERE r ->> 'action' = 'put on') AS put_on,
+               count(*) FILTER (WHERE r ->> 'action' = 'taken off') AS taken_off, (SELECT count(*) FROM holds) AS now
+          FROM (SELECT receipt::jsonb AS r FROM erasure_receipts) AS receipts
+         WHERE r ? 'action' AND (r ->> 'at')::timestamptz >= ${from} AND (r ->> 'at')::timestamptz < ${to}`,
     restores: await db.query<{ at: string; epoch: number; reason: string }>`
         SELECT to_char(issued_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at, epoch, reason FROM epochs
-         WHERE issued_at >= ${from} AND issued_at < ${to} ORDER BY epoch`,
+         WHERE issued_at >= ${from} AND issued_at < ${to} AND epoch > 1 ORDER BY epoch`,
     events: await db.query<{ at: string; kind: string; what: string }>`
         SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at, kind, what FROM events
-         WHERE at >= ${from} AND at < ${to} AND kind = ANY(${shownKinds}) ORDER BY events.at, id LIMIT ${mostEvents}`,
+         WHERE ${shown} ORDER BY events.at, id LIMIT ${mostEvents}`,
+    events_left_out: await db.value<number>`SELECT greatest(0, count(*) - ${mostEvents}) FROM events WHERE ${shown}`,
+    /** Events expire with deliveries. */
+    oldest_event: await db.value<string | null>`
+        SELECT to_char(min(at) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') FROM events`,
   };
 };
+
+/** Calls of the widest comparison of the day, and differences of all its comparisons: later ones find healed calls equal. */
+export interface DayComparisons {
+  readonly calls_listed: number;
+  readonly calls_found: number;
+  readonly excluded: number;
+  readonly missing: number;
+  readonly different: number;
+  readonly healed: number;
+  readonly deleted: number;
+}
+
+/** By warehouse, and by UTC day of the calls. Withdrawals compare nothing. Times in microseconds. */
+export const readComparisons = (db: Queryable, range: { readonly from: number; readonly to: number }) =>
+  db.query<DayComparisons & { warehouse: string; day: number }>`
+      WITH compared AS (
+        SELECT *, date_trunc('day', window_from, 'UTC') AS day FROM verdicts
+         WHERE window_from >= ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)} AND compared_by <> ${comparedByNone}),
+      widest AS (
+        SELECT DISTINCT ON (warehouse, day) warehouse, day, calls_listed, calls_found, excluded, deleted FROM compared
+         ORDER BY warehouse, day, window_to - window_from DESC, verdict_id DESC)
+      SELECT warehouse, ${toMicros('day')} AS day, w.calls_listed, w.calls_found, w.excluded, w.deleted, sum(missing)::bigint AS missing,
+             sum(different)::bigint AS different, sum(healed)::bigint AS healed
+        FROM compared c JOIN widest w USING (warehouse, day) GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2`;

@@ -9,8 +9,8 @@ import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
 import { dayMicros } from '../../lib/timestamps.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
-import { list, raw, repeatTransaction, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
-import { noteFailure, readMeta, writeMeta } from '../meta.ts';
+import { list, raw, repeatTransaction, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
+import { readMeta, writeMeta } from '../meta.ts';
 import type { ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, type ChainEntry, checkChain, lockChain, readChainHeads, recordChainHead } from './chain.ts';
 import { firstReadInstant } from './windows.ts';
@@ -111,10 +111,18 @@ export const addVerdict = async (
   const stored = await store.transaction(async (tx) => {
     await lockChain(tx, verdict.warehouse);
     const isOld = before !== undefined && isVoid(window, before, await readWithdrawals(tx, verdict.warehouse));
-    return await insertVerdict(tx, keys, isOld && isGood(verdict) ? { ...verdict, ...withdrawal } : verdict, why);
+    const unhealed = await listKept(tx, why?.unhealed ?? []);
+    const said = why && { ...why, unhealed };
+    return await insertVerdict(tx, keys, isOld && isGood(verdict) ? { ...verdict, ...withdrawal } : verdict, said);
   });
   await recordChainHead(store, headsFile, stored);
   return stored;
+};
+
+/** Without the calls that were erased meanwhile. */
+const listKept = async (tx: Transaction, ids: readonly string[]): Promise<string[]> => {
+  const gone = await tx.column<string>`SELECT call_id FROM ledger WHERE call_id = ANY(${ids}) AND tombstone`;
+  return ids.filter((id) => !gone.includes(id));
 };
 
 /** Some calls, or all that were sent to a warehouse since a time in microseconds; 0 = all ever. */
@@ -138,7 +146,6 @@ export const withdrawProof = async <T>(store: Store, work: (tx: Transaction, wit
     heads = [];
     return work(tx, async (calls, warehouse) => {
       const days = await listDays(tx, calls, warehouse);
-      if (days.length === 0) return;
       const chains = await tx.query<{ name: string }>`
           SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT name FROM warehouses
                             UNION SELECT substr(key, 8) FROM meta WHERE starts_with(key, 'proven:')) c (name)
@@ -149,6 +156,10 @@ export const withdrawProof = async <T>(store: Store, work: (tx: Transaction, wit
         heads.push(...(await voidDays(tx, store, name, days)));
         if (!isHealed) await noteWithdrawn(tx, name, days);
       }
+      // Calls that are erased now may be named there.
+      if (!('since' in calls))
+        await tx.query`UPDATE verdicts SET unhealed_calls = NULL
+            WHERE warehouse = ANY(${chains.map(({ name }) => name)}) AND unhealed_calls && ${calls}::text[]`;
     });
   });
   for (const head of heads) await recordChainHead(store, store.erasures.proof.headsFile, head);
@@ -192,10 +203,6 @@ const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: 
     const compared_at = Date.now() * 1000;
     added.push(await insertVerdict(tx, store.erasures.proof.keys, { ...verdict, ...withdrawal, compared_at }));
   }
-  // Calls that are erased now may be named there.
-  await tx.query`UPDATE verdicts SET unhealed_calls = NULL WHERE warehouse = ${warehouse} AND unhealed_calls IS NOT NULL
-       AND EXISTS (SELECT FROM ${unnest(days, { from: 'float8', to: 'float8' })}
-                    WHERE window_to > ${toTimestamp('u."from"')} AND window_from < ${toTimestamp('u."to"')})`;
   await withdrawProven(tx, warehouse, days);
   return added;
 };
@@ -229,16 +236,6 @@ export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]):
   if (ids.length === 0) return;
   await db.query`UPDATE verdicts SET loaded = true WHERE verdict_id = ANY(${ids})`;
 };
-
-const comparisonKey = (warehouse: string): string => `comparison:${warehouse}`;
-
-/** Notes the error of the latest comparison with a warehouse. Undefined = it succeeded. */
-export const noteComparison = (db: Queryable, warehouse: string, error: string | undefined): Promise<unknown> =>
-  noteFailure(db, comparisonKey(warehouse), error);
-
-/** The error of the latest comparison with a warehouse. Undefined = it succeeded, or none was made. */
-export const readFailedComparison = (db: Queryable, warehouse: string): Promise<string | undefined> =>
-  readMeta(db, comparisonKey(warehouse));
 
 /** Reasons of verdicts, by their numbers. */
 export const readReasons = async (db: Queryable, ids: readonly number[]) => {
