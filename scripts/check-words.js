@@ -6,6 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const maxWords = 25;
 const maxDocs = 12_000;
+/** Characters of a test's title, so that it stays on one line of a report. */
+const maxTitle = 100;
 
 /** Terms that the glossary replaces. */
 const avoided = [
@@ -190,6 +192,8 @@ const inDocs = findings.length;
 for (const path of sources.sort()) {
   const text = readFileSync(path, 'utf8');
   for (const block of readComments(text)) findings.push(...check(path, block));
+  for (const [, , title] of text.matchAll(/^ *test(?:\.\w+)*(?:\([^\n]*\))?\(\s*(['`])(.*?)\1,/gm))
+    if (title.length > maxTitle) findings.push(`${path} title of ${title.length} characters: ${title}`);
 }
 
 for (const finding of findings) console.log(finding);

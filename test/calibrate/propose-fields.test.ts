@@ -53,7 +53,7 @@ test('each key gets the type that all of its texts have, and a name of its own',
   expect(new Set([names.phone, names.Phone])).toEqual(new Set(['phone', 'phone_2']));
 });
 
-test('shapes and shares say nothing of a value; keys with a column, and keys that cannot have one, are left out', () => {
+test('shapes and shares say nothing of a value; keys with a column, and impossible keys, are left out', () => {
   const [first] = proposeFields([{ metadata: { Name: 'Anna Öz 42\u001b[31m', n: null } }, { metadata: 7 }], {});
   expect(first).toMatchObject({ key: 'Name', share: 0.5, shapes: ['Aa+ Aa 9+ [9+a'] });
   expect(proposeFields([{ metadata: { constructor: 'x' } }], {})).toMatchObject([{ key: 'constructor' }]);

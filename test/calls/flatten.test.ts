@@ -83,7 +83,7 @@ test('a whole record: every column of every table, in a file for review', async 
   expect(JSON.parse(rowsOf(whole, 'documents', { documents: true })[0]?.document as string)).toEqual(expected);
 });
 
-test('a whole record: what rules replaced is listed where they acted, and a field of that name is data elsewhere', () => {
+test('a whole record: replaced values are listed where rules acted; a field of that name is data elsewhere', () => {
   const list = [[1, null, null, 'phone', 1], [0, 0, 1, 'contract', null], 'x', [0, 0, 1, 'Jean Dupont', 1]];
   const document = { transcript_json: { callsync_redactions: list } };
   const whole = { redaction_index: 0, utterance_index: 1, first_word: null, last_word: null };
@@ -140,7 +140,7 @@ test('fields of the wrong type become null with an issue: words that are none ke
   expect(issuesOf(document).map(({ field }) => field)).toEqual(fields);
 });
 
-test('fields of the wrong type become null with an issue: an issue names the type, never the value, and 50 are enough', () => {
+test('a field of the wrong type is null with an issue, which names the type and no value; 50 are enough', () => {
   const secret = 'personal-data';
   const many = { tags: Array.from({ length: 80 }, () => secret), status: [secret], metadata: { [secret]: '\0' } };
   const issues = issuesOf(many);
@@ -197,7 +197,7 @@ test('what cannot be stored as it is: whole numbers beyond 2^53 are reported whe
   expect(issuesOf({ novel: 9_007_199_254_740_991, other: '9007199254740993' })).toEqual([]);
 });
 
-test('what cannot be stored as it is: of metadata keys that become one, the same stays in whatever order they are sent', () => {
+test('metadata keys that become one when they are stored: the same one stays in any order', () => {
   const one = { 'x\0': '1', 'x\ufffd': '2' };
   const other = { 'x\ufffd': '2', 'x\0': '1' };
   expect(rowsOf({ metadata: one }, 'metadata')).toEqual(rowsOf({ metadata: other }, 'metadata'));

@@ -155,7 +155,7 @@ const flatRows = (row: LedgerRow): Record<string, string[]> => {
   return Object.fromEntries(tables.map(([name, rows]) => [name, rows.map(textOf(name))]));
 };
 
-test('observations in any order and number end as the same document, versions and rows, and as the order of design.md demands', () =>
+test('observations in any order and number end as the document, versions and rows that the rules demand', () =>
   forAll([observationsInOrders('c')], { numRuns: 300 }, ({ observations, arrivals }) => {
     const expected = expectedDocument(observations);
     const [first, ...others] = arrivals.map(foldAll);
@@ -170,7 +170,7 @@ test('observations in any order and number end as the same document, versions an
     }
   }));
 
-test('observations in any order and number: rows of one revision are the same, whatever was seen since: warehouses load them at different times', async () => {
+test('observations in any order and number: rows of one revision are the same, whatever was seen since', async () => {
   const shown = ({ document, firstSeenAt, changedAt, sourceDeletedAt }: LedgerRow): unknown => ({
     ...{ document, firstSeenAt, changedAt, sourceDeletedAt },
   });
@@ -187,7 +187,7 @@ test('observations in any order and number: rows of one revision are the same, w
   });
 });
 
-test('observations in any order and number end the same whether the row went through the store in between or not, with the document fetched only when asked for', () =>
+test('observations in any order and number end the same, whether or not the row was in the store between', () =>
   forAll([observationsInOrders('c', 1)], { numRuns: 200 }, ({ arrivals: [arrival = []] }) => {
     const whole = foldAll(arrival);
     const stepped = arrival.map(prepareObservation).reduce((row, observation) => {
@@ -225,7 +225,7 @@ const polled = (record: object, carried: string[] = []) => observe(record, at + 
 /** The document, whichever comes first. */
 const eitherWay = (seen: Observation) => [foldAll([full, seen]).document, foldAll([seen, full]).document];
 
-test('a list that carries fewer fields than the webhook erases nothing that it does not send, or sends empty, and replaces only what it is known to carry', () => {
+test('a list with fewer fields than the webhook erases nothing, and replaces only what it carries', () => {
   const seen = polled({ unique_id: 'c', status: 'void', transcript_json: null, tags: [], metadata: {}, campaign: '' });
   expect(eitherWay(seen)).toEqual(Array(2).fill({ ...full.fields, status: 'void' }));
   const carrying = polled({ unique_id: 'c', transcript_json: null, tags: [], metadata: null }, ['tags', 'metadata']);
@@ -250,7 +250,7 @@ test('what no store could hold: numbers beyond a double read the same from memor
   expect(flatRows(stored(row))).toEqual(flatRows(row));
 });
 
-test('what no store could hold: names with NUL or half characters are cleaned, in the same way whatever else the record has', () => {
+test('names with NUL or half characters are cleaned in the same way, whatever else the record has', () => {
   const row = foldAll([parse('{"unique_id":"c","a\\u0000":1,"a\\ufffd":2,"\\ud800":3}')]);
   expect(row.document).toEqual({ unique_id: 'c', 'a\ufffd': 2, '\ufffd': 3 });
 });
@@ -279,7 +279,7 @@ test('a change says whether the field was added, changed or removed; null is as 
   expect(changesOf(older).at(-1)).toMatchObject({ field: 'status', kind: null });
 });
 
-test('an earlier observation that comes late moves the first row, and what it adds is a change of its own revision', () => {
+test('an earlier observation that comes late moves the first row, with its additions as a revision', () => {
   const row = foldAll([observationOf('c', 20, { status: 'b' }), observationOf('c', 10, { lang: 'fr' }, 'import')]);
   const own = { source: 'import', observed_at: 10 };
   const expected = [

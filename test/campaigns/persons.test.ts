@@ -139,7 +139,7 @@ const around = (text: string, value: string): string => {
   return `${text.slice(Math.max(0, at - 60), at)}[${value}]${text.slice(at + value.length, at + value.length + 60)}`;
 };
 
-test('planted: none of them is found in store, warehouses, spool, logs, Temporal, metrics or process environments', async () => {
+test('planted: none is found in store, warehouses, spool, logs, Temporal, metrics or process environments', async () => {
   const sought = listSought(people);
   const { folder, temporal, databaseUrl, bigquery, pool, running, ...place } = await openPlace('planted');
   writeFileSync(join(folder, 'public.pem'), makeSealingKeys().publicKey);

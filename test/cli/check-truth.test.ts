@@ -16,7 +16,7 @@ test('an erased call that the service still has is kept out, and not lost', asyn
   expect(told).toEqual(['lost-1 lost']);
 });
 
-test('a row that differs between the warehouses of the demo is found: a value, a lost row, one without a call', async () => {
+test('a row that differs between the warehouses of the demo is found: changed, lost, or without a call', async () => {
   const tag = (call_id: string, display_name: string) => ({ call_id, tag_index: 0, display_name });
   const holding = (...tags: readonly object[]) =>
     ({ rowsOf: (name: string) => (name === 'tags' ? tags : [{ call_id: 'c-1' }]) }) as unknown as Warehouse;

@@ -222,7 +222,7 @@ test('the webhook round trip finds its sample under privacy rules too', async ()
   await services.close();
 });
 
-test('the webhook round trip notices a receiver that writes somewhere else, and one that takes forged deliveries', async () => {
+test('the webhook round trip notices a receiver that writes elsewhere, or takes forged deliveries', async () => {
   const services = servicesOf();
   const store = await openStoreService(services);
   const other = await createDatabase();

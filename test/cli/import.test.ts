@@ -110,7 +110,7 @@ test('a request that finds less than it names says so, and one that can find not
   expect((await ask(['erase', '--by', 'metadata', '--key', 'ClientID'], 'nobody')).stderr).not.toContain('key');
 });
 
-test('a host with another key of tokens is refused; with the same key, an erasure finds the calls of both hosts', async () => {
+test('a host with another token key is refused; with one key, an erasure finds the calls of both hosts', async () => {
   const other = await openCliFolder();
   const [tombstone_key_file, proof_key_file] = ['tombstone', 'proof'].map((key) =>
     join(folder.path, `data/${key}.key`),

@@ -53,14 +53,14 @@ test.each(['key', 'key\n', 'key\r\n', '\ufeffkey\n'])('a secret is the same from
   }
 });
 
-test('the data folder takes what is configured, with ~ for the home folder, and has a place of its own for root', () => {
+test('the data folder is the configured one, with ~ for the home folder, and has its own place for root', () => {
   expect(resolveDataDir('~/data')).toBe(join(homedir(), 'data'));
   expect(resolveDataDir('/data')).toBe('/data');
   const expected = process.getuid?.() === 0 ? '/var/lib/callsync' : '/share/callsync';
   expect(resolveDataDir(undefined, { XDG_DATA_HOME: '/share' })).toBe(expected);
 });
 
-test('an account without a name has no home folder: a folder that is set needs none, and errors name the setting', async () => {
+test('an account without a name has no home folder: errors name the setting, and a set folder needs none', async () => {
   vi.spyOn(os, 'homedir').mockImplementation(() => {
     throw new Error('ENOENT');
   });

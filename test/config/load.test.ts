@@ -48,7 +48,7 @@ test('a configuration refuses a lookback that is shorter than the settling time,
   expect((await failure(`${minimal}sync:\n  settle: 11m\n`)).message).toMatch(/sync\.lookback/);
 });
 
-test('a configuration lies over the preset that it names, and null means not written: it undoes a preset, and a section may have nothing else', async () => {
+test('a configuration lies over its preset; null undoes a key of the preset, and sections may be empty', async () => {
   const list = '  list:\n    preset: activate\n    max_results: 500\n    total_path:\n';
   const { source, webhook, temporal } = await load(`${minimal}${list}temporal:\n  tls:\nsync:\n`);
   expect(source.list).toMatchObject({ records: 'data', max_results: 500, pagination: { style: 'offset', size: 200 } });
@@ -81,7 +81,7 @@ test('the environment reaches every kind of key, text as it stands and the rest 
   expect(config.warehouses.lake).toMatchObject({ type: 'bigquery', project: 'p', dataset: 'calls_eu' });
 });
 
-test('the environment wins over the file and leaves the rest of it, also of a warehouse whose name has a dash', async () => {
+test('the environment wins over the file and leaves the rest, also of a warehouse with a dash in its name', async () => {
   const warehouses = 'warehouses:\n  big-lake: { type: bigquery, project: p }\n';
   const yaml = `${minimal}  realm: from-file\nstore:\n  port: 5440\n  data_dir: /data\n${warehouses}`;
   const location = { CALLSYNC_WAREHOUSES__BIG_LAKE__LOCATION: 'US' };

@@ -114,7 +114,7 @@ const lackedBy = (words: readonly string[]): string | undefined => {
   return lacked.length === 0 ? undefined : `${command.name()} needs ${lacked.map(({ long }) => long).join(', ')}`;
 };
 
-test('every command of the documentation is one of the program, with options that it has and those that it needs', () => {
+test('every command of the documentation exists, with its options and those that it needs', () => {
   const commands = readAllCommands().filter(({ text }) => /\bcallsync \w/.test(text));
   expect(commands.length).toBeGreaterThan(25);
   const wrong = commands.flatMap(({ page, line, text }) =>

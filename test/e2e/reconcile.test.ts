@@ -55,7 +55,7 @@ test('reconcile proves, heals, and leaves no call in its history', async () => {
   expect(history.includes('reconcileWindows')).toBe(true);
 });
 
-test('reconcile: await says 5 before the proof and 0 after it, heals a tampered day, and says 4 when the service is away', async () => {
+test('reconcile: await says 5 before the proof, 0 after it, 4 when the service is away; a day is healed', async () => {
   const cli = await openCliFolder();
   const [from, to] = [site.simulator.range.from, new Date(Date.parse(site.simulator.range.to) + dayMs).toISOString()];
   const run = (...args: readonly string[]) =>

@@ -35,7 +35,7 @@ test('the local PostgreSQL is started twice at once on an empty folder and there
   expect([first.started, second.started].toSorted()).toEqual([false, true]);
 });
 
-test('the local PostgreSQL keeps data and port over stop and kill, on loopback only, and is ended by its last user', async () => {
+test('the local PostgreSQL keeps data and port over stop and kill, on loopback, until its last user ends', async () => {
   const first = await start();
   await query(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
   expect(await query(first.url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);

@@ -74,7 +74,7 @@ test('a copy that the server refuses in the middle of large rows rejects, and en
   expect(faults).toEqual([]);
 });
 
-test('an error of ours leaves a transaction as it is, and nothing of it stays; one of the database is told apart and names no value', async () => {
+test('an error of ours rolls a transaction back as it is; one of the database names no value', async () => {
   await db.pool.query('CREATE TABLE kept (n integer)');
   const failing = db.transaction(async ({ client }) => {
     await client.query('INSERT INTO kept VALUES (1)');

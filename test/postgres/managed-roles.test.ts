@@ -57,7 +57,7 @@ describe.each([
     expect(await reader.ask('SELECT call_id FROM calls').finally(reader.close)).toEqual([{ call_id: 'a' }]);
   });
 
-  test('without the extension unaccent only search is lost, with a clear error, until an administrator creates it', async () => {
+  test('without the extension unaccent only search is lost, clearly, until an administrator creates it', async () => {
     const hint = expect.stringContaining('CREATE EXTENSION unaccent');
     await expect(warehouse.search.create()).rejects.toMatchObject({ code: 'SEARCH_UNACCENT', kind: 'terminal', hint });
     await runOnServer(database.adminUrl, 'CREATE EXTENSION unaccent');

@@ -59,7 +59,7 @@ test('recorded histories cover every workflow and replay on the present code', a
   expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') })).toEqual([]);
 });
 
-test('recorded histories replay on a bundle that a worker holds in few bytes: one for a character, a map of lines alone', async () => {
+test('recorded histories replay on a bundle that a worker holds in one byte a character', async () => {
   const bundle = await readFile(join(root, 'dist/workflow-bundle.js'), 'utf8');
   expect(bundle.match(/[\u0100-\uffff]/g)).toBeNull();
   const map = JSON.parse(Buffer.from(bundle.split('base64,').at(-1) ?? '', 'base64').toString());

@@ -17,7 +17,7 @@ const setAge = (name: string, ms: number): void => {
 
 const isCurrent = () => spawnSync(process.execPath, [join(root, 'dist/scripts/is-current.js')]).status === 0;
 
-test('is current when every source is older than the build; not when one has changed since, or was removed, or nothing was built', () => {
+test('is current when every source is older than the build, and none was changed, removed or not built', () => {
   for (const path of ['dist/scripts', 'src/calls']) mkdirSync(join(root, path), { recursive: true });
   for (const path of ['src/calls/fold.ts', 'dist/built']) writeFileSync(join(root, path), '');
   writeFileSync(join(root, 'package.json'), '{"type":"module"}');
@@ -38,7 +38,7 @@ test('is current when every source is older than the build; not when one has cha
   expect(isCurrent()).toBe(false);
 });
 
-test('npm prepares a checkout without a second build, as npx does before the command, because others run from dist', () => {
+test('npm prepares a checkout without a second build, as npx does, because others run from dist', () => {
   mkdirSync(join(root, 'dist/scripts'), { recursive: true });
   const { scripts } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../package.json'), 'utf8'));
   const { prepare, current } = scripts;

@@ -29,7 +29,7 @@ const shape = contract.schema
   )
   .sort();
 
-test('another shape has another version: the second number for what is added, the first for what is no longer so', async () => {
+test('another shape has another version: the second number for additions, the first for removals', async () => {
   // One file a version. One that has landed is not written again: a new version, in scripts/contract.ts, gets its own.
   await expect(`${shape.join('\n')}\n`).toMatchFileSnapshot(`contract-shapes/${contract.version}.txt`);
   const folder = join(import.meta.dirname, 'contract-shapes');
@@ -54,7 +54,7 @@ test('another shape has another version: the second number for what is added, th
   }
 });
 
-test('the contract has the relations of a warehouse with default settings, and only types that a checker can see', () => {
+test('the contract has the relations of a default warehouse, and only types that a checker can see', () => {
   const layout = { schema: 'calls', documents: false };
   const seen = tablesOf(layout).map((table) => [table.name, columnsOf(table)] as const);
   for (const { name, properties } of contract.schema.filter((one) => one.name !== 'words')) {

@@ -36,7 +36,7 @@ const small = { utterances: 2, words: 3, lateShare: 0 } as const;
 const past = { from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;
 const few = { ...past, count: 100, utterances: 0, lateShare: 0 } as const;
 
-test('GET /calls pages with limit and offset, and cuts on both axes with inclusive bounds, in the order asked', async () => {
+test('GET /calls pages with limit and offset, and cuts on both axes, inclusive, in the order asked', async () => {
   const { list, get } = await openApi({ calls: { ...small, ...past, count: 150 } });
   expect((await list()).data).toHaveLength(50);
   expect(await list({ limit: 200, offset: 600 })).toEqual({ count: 150, data: [] });

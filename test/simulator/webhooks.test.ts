@@ -70,7 +70,7 @@ test('webhook deliveries are retried exactly once, under the same id, after anyt
   ]);
 });
 
-test('truth takes omitted fields from the last acknowledged webhook, the rest from the present version; an edit keeps or moves the end of processing', async () => {
+test('truth takes omitted fields from the last acknowledged webhook, and the rest from the present version', async () => {
   const calls = { ...small, count: 40, otherShare: 0 };
   const { simulator, received, list } = await start({ calls, listOmits: ['audio_state', 'visit'] });
   const [sent, unsent] = (await list({ limit: 2 })).data.map((call) => String(call.unique_id)) as [string, string];

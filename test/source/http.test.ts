@@ -375,7 +375,7 @@ test.each([
   expect(await refusalOf(readAll(openSource(configFor(server.url))))).toMatchObject({ code, kind: 'terminal' });
 });
 
-test('a service that answered and then refuses for minutes is told with its history; an answer to another query does not excuse a refused one', () => {
+test('a service that refuses for minutes is told with its history; other answers excuse no refusal', () => {
   let now = 0;
   const refusals = createRefusals(() => now);
   const denied = terminal('ACCESS_DENIED', 'It answers 403.');

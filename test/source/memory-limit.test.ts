@@ -64,7 +64,7 @@ test('the memory limit of pages forgets who stops waiting, and gives back what a
   await patient.settled;
 });
 
-test('the memory limit of pages holds a page that its consumer keeps until nothing reads it, and any other until the next', async () => {
+test('the memory limit holds a page that its consumer keeps until it is unread, any other until the next', async () => {
   let asked = 0;
   const list = openMemoryList({ list: { records: 'data', pagination: { style: 'page', size: 1 } } }, () => {
     asked += 1;

@@ -104,7 +104,7 @@ test('times that differ by up to 5 s from what the list filters by are kept, and
   }
 });
 
-test('times that differ from what the list filters by as they are local are all kept, and the window says so', async () => {
+test('times that differ from those that the list filters by are all kept, and the window says so', async () => {
   const read = await readAll({ calls: { printedZoneMinutes: 120 } }, activate, 'timestamp', 40);
   expect(read.missing.length).toBe(0);
   expect(read.problems.find(({ problem }) => problem === 'outside')?.detail).toContain('time zone');

@@ -154,12 +154,12 @@ test.each([
 
 const alone = { early: 0, times: 0 };
 test.each(['beginning', 'end'])(
-  'a window longer than the list shows at once is cut, also where its %s shows no call, and no other is known',
+  'a window longer than the list shows is cut, also where its %s has no call and no other is known',
   (shows) =>
     readAll(90, {}, everything, { ...alone, longestMs: 6 * hour, quietMs: 10 * hour, shows, restMs: 10 * hour }),
 );
 
-test('a window longer than the list shows at once is cut, also where the only call that it shows is at its end, and of the next window', () =>
+test('a window longer than the list shows is cut, also where its only call is at its end', () =>
   readAll(3, {}, everything, { ...alone, everyMs: 12 * hour, longestMs: 2 * hour, shows: 'end', restMs: 24 * hour }));
 
 test('a window longer than the list shows at once is cut, but not where the list takes no bounds', () => {
@@ -263,7 +263,7 @@ test('a step of coarse bounds with as many calls as any query is reported, also 
   expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
 });
 
-test('two records with one id in one answer: one of both is kept whole, whatever their order, and they are counted', async () => {
+test('two records with one id in one answer: one is kept whole, in whatever order, and they are counted', async () => {
   const record = { unique_id: 'a', timestamp: new Date(start).toISOString() };
   const twins = [
     { ...record, status: 'void', tags: [{ display_name: 'x' }] },
@@ -305,7 +305,7 @@ test.each<[string, SourceConfigInput['list']]>([
 test('a cap of whole pages that begins amid the reading is found, although larger answers came before', () =>
   readAll(90, paged, everything, { laterCap: 40 }));
 
-test('an answer without pages that ends where it holds so many bytes is cut, although others held more calls', () =>
+test('an answer without pages that ends at so many bytes is cut, although others held more calls', () =>
   readAll(90, unpaged, ({ records }) => {
     const noteOf = (id: string) => 'x'.repeat(id >= `c${middle}` ? 300 : 1);
     const data = records.map((record) => ({ ...record, note: noteOf(record.unique_id) }));

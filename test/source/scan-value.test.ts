@@ -81,7 +81,7 @@ const read = async (body: Buffer) => {
   return found as Exclude<typeof found, string>;
 };
 
-test('a page whose transcripts stay bytes gives back the memory of a body that is its own, and what was read of it fails', async () => {
+test('a page whose transcripts stay bytes gives its body back; reading it afterwards fails', async () => {
   const read = async (count: number) => {
     const records = Array.from({ length: count }, (_, index) => record(index));
     const body = Buffer.from(` ${JSON.stringify({ data: records })}`);
@@ -96,7 +96,7 @@ test('a page whose transcripts stay bytes gives back the memory of a body that i
   expect(large.read).toThrow(SyntaxError);
 });
 
-test('a page whose transcripts stay bytes leaves to the parser what was written otherwise, what repeats a name, and what is not UTF-8', async () => {
+test('a page whose transcripts stay bytes leaves odd JSON, repeated names and bad UTF-8 to the parser', async () => {
   const spaced = JSON.stringify(record(1), undefined, 1);
   const twice = JSON.stringify(record(2)).replace('"tags":[]', '"timestamp":"2026-02-02T00:00:00Z"');
   const broken = JSON.stringify(record(3)).replace('"start":12.5', '"start":tru');

@@ -4,7 +4,7 @@ import { createServiceClock } from '../../src/source/http/http.ts';
 const base = Date.UTC(2024, 6, 1);
 const headerAt = (serverMs: number): string => new Date(Math.floor(serverMs / 1000) * 1000).toUTCString();
 
-test('the service clock narrows the offset with every response, and never claims a time before the request or after the answer', () => {
+test('the service clock narrows with every response, never before the request or after the answer', () => {
   for (const ahead of [-7_200_000, -350, 0, 4_321, 90_000]) {
     const clock = createServiceClock(900_000);
     let local = base;
@@ -30,7 +30,7 @@ test('the service clock starts anew when the service’s clock is set', () => {
   expect(Math.abs(seen - (base + 60_000))).toBeLessThan(1_100);
 });
 
-test('the service clock takes arrival without a usable Date, and never goes beyond arrival and the allowed skew', () => {
+test('the service clock takes arrival without a usable Date, and stays within the allowed skew', () => {
   const clock = createServiceClock(60_000);
   const seen = (date: string | undefined) => clock.observe({ sentAt: base, headAt: base + 10, date }) / 1000 - base;
   expect([undefined, 'tomorrow', headerAt(base + 3_600_000)].map(seen)).toEqual([10, 10, 60_010]);

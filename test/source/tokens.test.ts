@@ -104,7 +104,7 @@ test.each([
   expect(JSON.stringify([error.message, error.hint, String(error.cause), error.stack])).not.toContain('not-a-secret');
 });
 
-test('the token request sends neither secret nor token over plain http beyond this machine, unless that is allowed', () => {
+test('the token request sends no secret over plain http beyond this machine, unless that is allowed', () => {
   const url = 'http://service.example';
   const urls = [{ auth_url: url }, { base_url: url }, { token_url: url }, { token: 'a', base_url: url }];
   for (const more of [...urls, { version: { by: 'host', value: 'service.example' } as const }]) {

@@ -55,7 +55,7 @@ test('tells the age of live changes apart from a backlog of old calls', async ()
   expect((Date.now() - (loaded?.newestVisible ?? 0)) / 1_000).toBeCloseTo(3_640, -2);
 });
 
-test('the time to a warehouse is that of the first load of what a delivery brought, whatever is loaded later', async () => {
+test('the time to a warehouse is that of the first load of a delivery, whatever is loaded later', async () => {
   const deliver = (age: string, revision: number | null) =>
     store.query(`INSERT INTO inbox (arrival_id, received_at, outcome, folded_at, call_id, revision)
       SELECT gen_random_uuid(), at, 'accepted', at, 'new', ${revision} FROM (SELECT now() - interval '${age}' AS at) AS times`);

@@ -15,7 +15,7 @@ import { useDatabase } from '../support/postgres.ts';
 const database = useDatabase();
 const store = useOpened(() => openStore({ url: database.url, max: 3 }));
 
-test('one holder at a time for a name, also after one that failed; another name does not wait, and those who do leave the pool to the holder', async () => {
+test('one holder at a time for a name, also after a failed one; others wait outside the pool', async () => {
   const lease = createLease(store);
   let holders = 0;
   let most = 0;
@@ -109,7 +109,7 @@ const pool = (application: string, url = database.url) =>
   openPool({ url, schema: 'callsync', application, purpose: 'store', max: 1 });
 
 /** Workers hear of deliveries through the store: receivers have no way to Temporal. */
-test('a receiver wakes whoever listens, and a connection that was lost comes back and tells what it may have missed', async () => {
+test('a receiver wakes listeners; a lost connection comes back and tells what it may have missed', async () => {
   const [listening, writing] = [pool('test listener'), pool('test receiver')];
   let heard = 0;
   const listener = listenToInbox(

@@ -17,7 +17,7 @@ import { idOf } from './fill-store.ts';
 const callsPerStatement = 500_000;
 
 export const describeRestored = ({ calls }: { readonly calls: number }): void => {
-  test(`the first new call is visible within 5 minutes, and the worker stays below 400 MB, with ${calls} calls`, async () => {
+  test(`the first new call is visible within 5 minutes, below 400 MB, with ${calls} calls`, async () => {
     // Older than the sync begins: the ledger's counter shows the delivery alone.
     const old = { count: 20, utterances: 1, words: 3, tags: 1, otherShare: 0, to: '2024-02-01T00:00:00Z' };
     const simulator = { seed: 7, calls: old };

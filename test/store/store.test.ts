@@ -25,7 +25,7 @@ const open = async (url: string, more: Partial<Parameters<typeof openStore>[0]> 
   return opened;
 };
 
-test('opening by many at once migrates once, needs no key of tombstones before it is used, and issues no epoch twice', async () => {
+test('opening by many at once migrates once, needs no tombstone key at first, and issues no epoch twice', async () => {
   const { url } = await databaseForTest();
   const [first] = (await Promise.all(Array.from({ length: 6 }, () => open(url)))) as [Store];
   expect(await migrateStore(first)).toBe(false);
@@ -79,7 +79,7 @@ test('every call id is under one collation: an index under another serves no joi
   expect(collations).toEqual(['C']);
 });
 
-test('opening: a process with another key is refused, also of two that start at once; one with a former key is not', async () => {
+test('opening refuses a process with another key, also of two at once; a former key is taken', async () => {
   const { url } = await databaseForTest();
   const named = { name: 'store.proof_key', file: 'proof.key', code: 'PROOF_KEY' } as const;
   const openUnder = (text: string, ...texts: string[]): Promise<Store> => {
@@ -97,7 +97,7 @@ test('opening: a process with another key is refused, also of two that start at 
   await expect(other.checkKeys()).rejects.toMatchObject(refusal);
 });
 
-test('opening: a dropped store is not made anew by a worker with a role of its own while another role restores it', async () => {
+test('a dropped store is not made anew by a worker with its own role while another one restores it', async () => {
   const database = await createDatabase();
   const role = `worker_${randomBytes(4).toString('hex')}`;
   const owner = new pg.Client({ connectionString: database.url, application_name: 'pg_restore' });
@@ -123,7 +123,7 @@ test('opening: a dropped store is not made anew by a worker with a role of its o
 
 const ids = async () => (await listRereads(store(), 10)).map((one) => one.callId);
 
-test('calls to be read again are asked for once, and a request that comes while the answer is under way stays', async () => {
+test('calls are reread once for many requests; a request that comes during the answer stays', async () => {
   await requestRereads(store(), ['b', 'a', 'b'], 'repeat');
   await requestRereads(store(), [], 'repeat');
   const listed = await listRereads(store(), 10);
@@ -327,7 +327,7 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
   expect(await store().query('SELECT state FROM loads')).toEqual([{ state: 'failed' }]);
 });
 
-test('counters hold what counting would give, whatever is done, also by many at once and while they are joined', async () => {
+test('counters hold what counting would give, also after many writers at once and while they are joined', async () => {
   await pipeline.clear();
   const run = (sql: string) => store().pool.query(sql);
   await run(`INSERT INTO ledger (call_id, revision, tombstone) SELECT 'n' || n, n % 3, n % 5 = 0

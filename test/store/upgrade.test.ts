@@ -37,7 +37,7 @@ test('a released spool is drained', async () => {
   await spool.close();
 });
 
-test('the next version starts while this one works and starts again, until something that it uses is removed', async () => {
+test('the next version starts beside this one, until it removes something that this one uses', async () => {
   const { store, url } = released;
   const next: Migration[] = [{ name: '2-expand-notes', sql: 'ALTER TABLE ledger ADD COLUMN notes text' }];
   const fold = (id: string) => released.observe([observationOf(id, 1)]);

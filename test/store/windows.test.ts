@@ -102,7 +102,7 @@ const age = (where = 'true') => store().query(`UPDATE windows SET read_at = now(
 const rows = () =>
   column(store(), `SELECT concat_ws(' ', axis, shown, calls, origin) FROM windows ORDER BY axis, shown, window_from`);
 
-test('compaction joins what touches or overlaps, keeps gaps, axes and proofs apart, and leaves young windows alone', async () => {
+test('compaction joins overlapping windows, keeps gaps, axes and proofs apart, and leaves young ones', async () => {
   await recordAll('0-1 1-2 1.5-3 0.2-0.8 5-6', { calls: 10 });
   await record(3, 4, { calls: 10, shown: 'none' });
   await record(0, 1, { axis: 'qualified', calls: 10 });

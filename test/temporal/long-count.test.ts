@@ -9,7 +9,7 @@ import { openSimulator } from '../support/simulator.ts';
 
 const hour = 3_600_000_000;
 
-test('a service may take longer to count than heartbeats may be apart, and a cancelled count lets go of its request', async () => {
+test('a count may take longer than the time between heartbeats, and a cancelled one ends its request', async () => {
   const { limits } = sourceConfigSchema.parse({ base_url: 'http://a', auth_url: 'http://b', realm: 'r' });
   expect(limits.headers_timeout_s).toBeGreaterThan(2 * 35);
   const calls = { count: 40, utterances: 0, otherShare: 0, to: '2024-03-08T00:00:00Z' };

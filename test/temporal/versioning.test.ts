@@ -57,7 +57,7 @@ const isRunning = (workflowId: string, activity: string): Promise<void> =>
     return (raw.pendingActivities ?? []).some(({ activityType }) => activityType?.name === activity);
   });
 
-test('a running backfill and the merge go on with the current build when theirs is gone for good; what is new begins with it', async () => {
+test('a backfill and the merge go on with the current build when theirs is gone for good', async () => {
   const one = await startBuild('1');
   await makeCurrent('1');
   const landed = async (callId: string): Promise<void> => {

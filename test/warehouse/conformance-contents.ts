@@ -30,7 +30,7 @@ const makeOddCall = (callId: string): CallLoad => {
 };
 
 const testDigests = (on: Fixture): void => {
-  test('digests computed by SQL are those of the rows that were sent, odd values and calls without children too', async () => {
+  test('digests computed by SQL are those of the sent rows, with odd values and without children too', async () => {
     const odd = makeOddCall(on.newId());
     const plain = makeCall({ callId: on.newId(), timestamp: null, utterances: 0, tags: 0, text: '' });
     const calls = [odd, plain];
@@ -137,7 +137,7 @@ const testDigests = (on: Fixture): void => {
     expect(await collect(on.warehouse.listOrphans())).toEqual([]);
   });
 
-  test('calls that the ledger does not know go with all their rows, unless their guard has changed; so do orphans', async () => {
+  test('calls that the ledger does not know go with all rows, unless their guard changed; so do orphans', async () => {
     const [gone, kept, orphan] = [on.newId(), on.newId(), on.newId()] as [string, string, string];
     for (const callId of [gone, kept, orphan]) await on.load({ callId, timestamp: '2025-07-02T00:00:00Z' });
     const guards = await collect(on.warehouse.listGuards({ callIds: [gone, kept] }));
@@ -309,7 +309,7 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       expect(await countRows(on.warehouse)).toEqual(before);
     });
 
-    test('columns and tables that a newer version defines are added to those that stand, and filled from then on', async () => {
+    test('columns and tables of a newer version are added to the present ones, and filled from then on', async () => {
       await on.target.dropColumn('calls', 'dept');
       await on.target.execute('DROP TABLE redactions');
       await on.target.execute('DROP TABLE changes');

@@ -91,7 +91,7 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       expect(await on.childRows(callId)).toMatchObject({ utterances: 2, tags: 1 });
     });
 
-    test('a tombstone takes every row away, of a higher revision too, and no load brings them back, or a call that was never sent', async () => {
+    test('a tombstone takes all rows away, also of a higher revision, and no load brings them back', async () => {
       const [callId, kept, unseen] = [on.newId(), on.newId(), on.newId()];
       await on.load({ callId, revision: 3 });
       await on.load({ callId: kept });

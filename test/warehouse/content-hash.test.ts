@@ -7,7 +7,7 @@ import { makeCall } from './batches.ts';
 
 const rowsOf = (over: Record<string, unknown> = {}) => makeCall({ callId: 'c-1', tags: 2, extra: over }).flatten();
 
-test('equal content has one hash in every version of one flatten version, whatever the order of keys; documents do not count', () => {
+test('equal content has one hash in each version, whatever the order of keys; documents do not count', () => {
   const rows = rowsOf({ visit: { a: 1, b: [1, { c: 2, '\ufffd': 3 }] } });
   expect(contentHash(rowsOf({ visit: { b: [1.0, { '\0': 3, c: 2 }], a: 1 } }))).toBe(contentHash(rows));
   expect(contentHash({ ...rows, documents: [] })).toBe(contentHash(rows));

@@ -107,7 +107,7 @@ test('after a crash, it does not hand over again a file that was drained, nor fo
   expect(ids([...taken, ...(await drain(again))])).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
 });
 
-test('refuses before the disk is full, and beyond its size; takes again when there is room, and loses nothing it took', async () => {
+test('refuses before the disk is full, and beyond its size; takes again, and loses nothing', async () => {
   const before = await open({ min_free_bytes: Number.MAX_SAFE_INTEGER }, `${dir}-before`);
   await expect(before.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
   const spool = await open({ max_bytes: 5_000 });
@@ -124,7 +124,7 @@ test('refuses before the disk is full, and beyond its size; takes again when the
   expect(spool.status().full).toBe(false);
 });
 
-test('refuses every other receiver while one has the folder, whatever the age of the lock, and none after its end', async () => {
+test('refuses every other receiver while one has the folder, at any age of the lock, and none afterwards', async () => {
   const begun = await Promise.allSettled(Array.from({ length: 4 }, () => open()));
   const [first, ...more] = begun.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   expect([first === undefined, more]).toEqual([false, []]);

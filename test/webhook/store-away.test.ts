@@ -16,7 +16,7 @@ const stored = async () => (await database.rows()).map((row) => row.delivery_id)
 const inserting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
   AND state = 'active' AND query LIKE 'INSERT INTO callsync.inbox%'`;
 
-test('a store that is slow is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
+test('a slow store is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
   const started = await database.receive({ config: { group_commit: { deadline_s: 3 } } });
   const release = await database.hold();
   const startedAt = Date.now();
@@ -66,7 +66,7 @@ test('a store that is slow without room in the spool: 503 long before the servic
   expect(small.logged.length).toBeLessThan(answers.length);
 });
 
-test('a delivery that the store always refuses holds up no other; it is parked, and tried again at the next start', async () => {
+test('a delivery that the store always refuses holds up no other, is parked, and tried at the next start', async () => {
   await database.store.pool.query(
     `CREATE FUNCTION callsync.refuse() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '23514'; END $$;

@@ -10,7 +10,7 @@ import { keepSending, startReceiver } from './support/receiver.ts';
 
 /** @param options.awayMs how long the store is away at least. */
 export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
-  test('a store that stops under load and comes back: nothing answered is lost or doubled, arrival times are kept', async () => {
+  test('a store that stops under load and comes back: no answered delivery is lost, doubled or redated', async () => {
     const dataDir = await makeServerFolder();
     const options = { dataDir, durable: false };
     let server = await startEmbeddedPostgres(options);

@@ -105,7 +105,7 @@ test('forms: nothing but blanks is no record, and several members of gzip are on
 
 const observedAt = async (id: string) => (await pipeline.rowOf(id))?.firstSeenAt;
 
-test('the time of a record is the given one, which is not in the future, else the end of its processing, else its own; never now', async () => {
+test('the time of a record is the given one, else the end of its processing, else its own; never now', async () => {
   const records = [
     { unique_id: 'both', timestamp, qualified: '2023-12-05T00:00:00Z' },
     { unique_id: 'own', timestamp },

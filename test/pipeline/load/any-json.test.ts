@@ -91,7 +91,7 @@ const document: fc.Arbitrary<CallDocument> = fc
   .tuple(record, fc.array(otherField, { maxLength: 3 }))
   .map(([known, more]) => Object.fromEntries([...more, ...Object.entries(known)]));
 
-test('every batch is loaded whole, reads back as flatten made it, and a thread encodes it to the same bytes', async () => {
+test('every batch is loaded whole, reads back as flatten made it, and a thread encodes the same bytes', async () => {
   let next = 0;
   await forAll(
     [fc.array(document, { minLength: 20, maxLength: 40 })],

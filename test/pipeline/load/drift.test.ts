@@ -27,7 +27,7 @@ test('drift says nothing of records as the interface shows them', async () => {
   expect(await known()).toEqual([]);
 });
 
-test('drift: records of an unknown shape land all the same, and are reported at once, whatever the names of their fields', async () => {
+test('drift: records of an unknown shape land, and are reported at once, whatever their field names', async () => {
   const deps = watching();
   const record = { sentiment: 'good', duration: 12, ...withInheritedNames(1) };
   expect((await pipeline.fold(calls(0, 3, record), deps)).changed).toHaveLength(3);

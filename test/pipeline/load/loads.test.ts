@@ -62,7 +62,7 @@ test('the same twice leaves every table’s digest equal, and the second run wri
   expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
 });
 
-test('changes are kept by the ledger: a warehouse that was loaded at once and one that is filled later tell the same', async () => {
+test('a warehouse that was loaded at once and one that is filled later tell the same changes', async () => {
   const changesIn = async ({ warehouse }: WarehouseTarget): Promise<unknown[]> =>
     (await warehouse.query('SELECT * FROM changes ORDER BY revision, field')).map(
       ({ call_id, field, revision, source, observed_at }) =>
@@ -100,7 +100,7 @@ test('an older load that is completed late does not settle a call whose newer re
   expect(await pending()).toBe(0);
 });
 
-test('a warehouse that is away holds nothing back, and no other warehouse: calls stay pending and arrive later, also in their newest form', async () => {
+test('a warehouse that is away holds back no other: calls stay pending, and arrive in their newest form', async () => {
   const other = await pipeline.addWarehouse('other');
   await register(pipeline.store, 'other');
   const away = failingWith(transient('DATABASE_UNREACHABLE', 'Away.'));
@@ -120,7 +120,7 @@ test('a warehouse that is away holds nothing back, and no other warehouse: calls
   expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
 });
 
-test('calls that a warehouse refuses hold back no other, are named, and come with their next change, a fill or in time', async () => {
+test('refused calls hold back no other, are named, and come with their next change, a fill or in time', async () => {
   const { store } = pipeline;
   const check = `ALTER TABLE wh_main.calls ADD CONSTRAINT short CHECK (status <> 'v1' OR call_id NOT LIKE 'bad%')`;
   await pipeline.query(check);
@@ -179,7 +179,7 @@ test('a fault that is not of single calls ends a load soon, and no call counts a
   expect(await pipeline.drain()).toMatchObject({ changed: 60 });
 });
 
-test('a warehouse that is away, by a fault of ours that is logged like any other, keeps the bytes of its batch, which it may still read, and its calls stay pending; a loaded batch gives its bytes back', async () => {
+test('a fault of ours in a load keeps the bytes of its batch and its calls; a loaded batch frees them', async () => {
   const unread = new Map<string, boolean>();
   for (const [id, deps] of [['a', failingWith(new TypeError('a fault'))] as const, ['b', pipeline.deps] as const]) {
     const { take, finish } = createPipeline(deps);
@@ -191,7 +191,7 @@ test('a warehouse that is away, by a fault of ours that is logged like any other
   expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
 });
 
-test('a warehouse that is away gathers changed calls while new calls and erasures go on, where a commit of changes has a price', async () => {
+test('a warehouse that is away gathers changes while new calls and erasures go on, if commits cost', async () => {
   const loaded: string[][] = [];
   let dueInMs = 0;
   const deps = pipeline.depsWith({
@@ -220,7 +220,7 @@ test('a warehouse that is away gathers changed calls while new calls and erasure
   expect(await pending('priced')).toBe(0);
 });
 
-test('two loads at once take no call and no delivery twice, also where those of dead processes are taken over', async () => {
+test('two loads at once take no call and no delivery twice, also those of dead processes', async () => {
   await pipeline.send(['a', 'b', 'c'].map((id) => ({ unique_id: id, timestamp: '2023-12-04T15:18:29Z' })));
   await walk(true);
   const taken: unknown[] = [];
@@ -290,7 +290,7 @@ test('a call that moves to the end of the queue while the queue is read is plann
   });
 });
 
-test('what loads leave to others: rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
+test('loads leave rows of a newer flatten version to its workers, and hold back nothing behind them', async () => {
   await pipeline.observe([observation('a', 1), observation('b', 1), observation('c', 1)]);
   await pipeline.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
   await pipeline.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
@@ -304,7 +304,7 @@ test('what loads leave to others: rows of a newer flatten version are left to it
   expect(await pending()).toBe(0);
 });
 
-test('what loads leave to others: a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
+test('loads under way when a rebuild was forced do not settle it', async () => {
   await pipeline.observe([observation('a', 1), observation('b', 1)]);
   const digests = await digestTables(pipeline.warehouse);
   const breakRows = () => pipeline.query(`UPDATE wh_main.calls SET status = 'broken'`);
@@ -334,7 +334,7 @@ test('what loads leave to others: a forced rebuild is not settled by loads that 
 const lapse = (name: string) =>
   pipeline.query(`UPDATE warehouses SET configured_at = now() - interval '8 days' WHERE name = $1`, [name]);
 
-test('a warehouse that comes later is filled from the ledger, tombstones and deliveries too, and gets what comes later', async () => {
+test('a warehouse that comes later is filled from the ledger, with tombstones and deliveries', async () => {
   await pipeline.observe([observation('a', 1), observation('b', 1), observation('gone', 1)]);
   await erase(['gone']);
   await pipeline.send([{ unique_id: 'w', status: 'void' }]);
@@ -353,7 +353,7 @@ test('a warehouse that comes later is filled from the ledger, tombstones and del
   expect(Object.keys(await statuses(late)).sort()).toEqual(['a', 'b', 'new', 'sent', 'w']);
   expect((await countRows(late.warehouse)).deliveries).toBe(2);
 });
-test('a warehouse that comes later is not loaded by a worker that does not know it, which says so; one that loads it keeps it registered', async () => {
+test('a later warehouse is not loaded by a worker that does not know it; one that loads it keeps it', async () => {
   await register(pipeline.store, 'unknown here');
   const load = () => loadPending(pipeline.deps, { warehouse: 'unknown here', origin: 'fill' });
   await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_NOT_CONFIGURED', kind: 'transient' });
@@ -366,7 +366,7 @@ test('a warehouse that comes later is not loaded by a worker that does not know 
   expect(await pending()).toBe(1);
 });
 
-test('a warehouse that comes later that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
+test('a later warehouse that nobody configures for long is not waited for, and gets everything afterwards', async () => {
   const lapsed = await pipeline.addWarehouse('lapsed');
   await register(pipeline.store, 'lapsed');
   await lapse('lapsed');

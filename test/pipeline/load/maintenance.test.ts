@@ -26,7 +26,7 @@ test('calls flattened by an older version are sent again once a newer version re
   expect(await register(pipeline.store, 'main')).toBe(0);
 });
 
-test('a publication of all tables stops neither maintenance nor loads; failed maintenance is told, and since when', async () => {
+test('a publication of all tables stops neither maintenance nor loads; failed maintenance is told', async () => {
   const tables = `SELECT c.oid::regclass::text FROM pg_class c WHERE relkind = 'r' AND relnamespace IN ('callsync'::regnamespace, 'wh_main'::regnamespace)
      AND relreplident <> 'f' AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisprimary)`;
   expect(await query(tables)).toEqual([]);
@@ -56,7 +56,7 @@ test('a publication of all tables stops neither maintenance nor loads; failed ma
   expect((await readHealth(pipeline.store)).maintenance).toBeNull();
 });
 
-test('ends of processing by another field, or of a version that read no path, are read again, and their days proven anew', async () => {
+test('ends of processing by another field are read again, and their days are proven anew', async () => {
   const closed = '2026-01-02T00:00:00.000Z';
   const fields = { qualified: '2026-01-01T00:00:00.000Z', meta: { closed } };
   await pipeline.observe(['e', 'f'].map((id) => observationOf(id, 1, fields)));
@@ -93,7 +93,7 @@ test('warehouses that are configured stay known, and no others', async () => {
   expect(rows).toEqual([{ name: 'main' }]);
 });
 
-test('warehouses that no worker configures any more are taken off the deliveries that wait for them, and lose their calls and loads later, as events end', async () => {
+test('unconfigured warehouses leave waiting deliveries, and lose their calls and loads later', async () => {
   await registerWarehouse(pipeline.store, 'gone', flattenVersion);
   await query(`INSERT INTO unloaded_deliveries VALUES ('gone', false, 1), ('main', false, 1)`);
   await keep();

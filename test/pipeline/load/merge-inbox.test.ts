@@ -100,7 +100,7 @@ test.each<[string, (TestDelivery | undefined)[], string, { readonly asked?: true
   expect(await documentOf()).toMatchObject(document);
 });
 
-test('the outcome of a delivery: where each change is to be confirmed, the API is asked after every delivery', async () => {
+test('where each change is to be confirmed, the API is asked after every delivery', async () => {
   await deliver(pipeline.store, [void0, delivery(body({ status: 'void' }, 'd'), 0)]);
   expect(await mergeBatch({ ...pipeline.deps, confirmWebhooks: true }, 10)).toMatchObject({ doubted: 2 });
   expect(await rereads()).toEqual(['c', 'd']);
@@ -114,7 +114,7 @@ test('the outcome of a delivery: however often a body comes, the store keeps it 
   expect(kept).toEqual([replayed.length]);
 });
 
-test('the outcome of a delivery: rejected deliveries make no load of their own, and go along with the next one', async () => {
+test('rejected deliveries make no load of their own, and go along with the next one', async () => {
   const nobody = { deliveryId: null, hookId: null, agent: null };
   const rejected = { arrivalId: randomUUID(), ...nobody, receivedAt, reason: 'signature_wrong' };
   await createInboxWriter({ pool: pipeline.store.pool }).recordRejected([rejected], { deadlineMs: 60_000 });

@@ -109,7 +109,7 @@ test('no value of any kind is found in store or warehouse, and tokens join', asy
   expect(joined.map(Number)).toEqual([3 * people]);
 });
 
-test('table redactions names what was replaced: its first word is a token or a name in brackets, and no replaced word is left out', async () => {
+test('table redactions names replaced words: a token or a name in brackets, and no word is left out', async () => {
   const [counts] = await pipeline.warehouse.query(`SELECT count(*) AS spans,
         count(*) FILTER (WHERE first_word IS NOT NULL AND (w.value ~ '^(ph_k1_|\\[|…)') IS NOT TRUE) AS wrong
       FROM redactions r LEFT JOIN words w ON (w.call_id, w.utterance_index, w.word_index) = (r.call_id, r.utterance_index, r.first_word)`);
@@ -143,7 +143,7 @@ test('a repeated body is known by its keyed hash, and sealed ones replay with th
 const namedIn = (id: string, field = ''): string =>
   `SELECT 1 FROM inbox WHERE call_id = '${id}' OR convert_from(body, 'UTF8') LIKE '%${field}"${id}"%'`;
 
-test('a person’s calls are erased by telephone number, however it is written, with what waits and what is quarantined', async () => {
+test('a person’s calls are erased by telephone number in any form, with waiting and quarantined records', async () => {
   const { phone } = personOf(1);
   const request = { kind: 'phone', values: [groups(phone, 2)] } as const;
   expect(await previewErasure(deps, mean(request, tokensOf))).toMatchObject({ calls: 3, erased: 0, purged: undefined });
@@ -172,7 +172,7 @@ test('a person’s calls are erased by telephone number, however it is written, 
   expect((await erase(deps, request, { tokensOf })).calls).toBe(0);
 });
 
-test('deliveries that came in under other rules, or none, are put under the present ones when they are merged', async () => {
+test('deliveries that came in under other rules, or none, come under the present ones at the merge', async () => {
   for (const [index, privacyVersion] of ['older', undefined].entries()) {
     const admit = (body: Buffer) => ({ ...privacy.admit(body), body, privacyVersion }) as Admitted;
     await send([JSON.stringify(recordOf(`other-rules-${index}`, people + index))], { ...privacy, admit });
@@ -235,7 +235,7 @@ test('workers and receivers with other rules: the doctor tells of ids that hold 
   expect(await checkWith('in-0612345678-20250101-1')).toMatchObject(expected);
 });
 
-test('workers and receivers with other rules: what a worker folded under looser rules comes under the present ones as soon as the call is seen again', async () => {
+test('a call that a worker folded under looser rules comes under the present ones when it is seen again', async () => {
   const { sanitize, version } = looser;
   const earlier: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
   await send([bodyOf('folded-looser')], looser);
@@ -267,7 +267,7 @@ test('workers and receivers with other rules: what a worker folded under looser 
   expect(JSON.stringify((await pipeline.rowOf('folded-looser'))?.document)).toContain(born);
 });
 
-test('workers and receivers with other rules: where no rules ever acted, a list that a sender wrote is in no table; once they do, only what they keep of it', async () => {
+test('a list of redactions that a sender wrote is in no table; once rules act, only their part of it', async () => {
   const listed = { callData: [{ from: 'in', content: 'oui' }], callsync_redactions: [[0, null, null, 'phone', 1]] };
   await pipeline.send([bodyOf('listed', { transcript_json: listed })]);
   await pipeline.drain();
@@ -349,7 +349,7 @@ test('the page on personal data names every table of the store', async () => {
 const eraseRaw = (request: PersonRequest, suppress = false) => erase(pipeline.deps, request, { suppress });
 const callOf = (id: string, more: object) => ({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
 
-test('an erasure, where rules keep everything as it came: late, repeated and replayed deliveries leave neither a body nor the id, and nobody asks the API for the call', async () => {
+test('after an erasure, repeated deliveries leave neither body nor id, and nobody asks the API', async () => {
   const first = callOf('late-call', { status: 'one' });
   await deliver(pipeline.store, [{ body: first, deliveryId: 'late-call:1' }]);
   await pipeline.merge();
@@ -367,7 +367,7 @@ test('an erasure, where rules keep everything as it came: late, repeated and rep
   expect(await column(pipeline.store, `SELECT outcome FROM inbox WHERE call_id = 'other-call'`)).toEqual(['accepted']);
 });
 
-test('an erasure, where rules keep everything as it came: a load under way, with rows from before, is not taken for the last word', async () => {
+test('after an erasure, a load under way, with older rows, is not taken for the last word', async () => {
   await pipeline.send([callOf('loading-call', {})]);
   const unloaded = () => unloadedDeliveries(pipeline.store, 'main', 100);
   const rows = await unloaded();
@@ -380,7 +380,7 @@ test('an erasure, where rules keep everything as it came: a load under way, with
   expect(await unloaded()).toEqual([]);
 });
 
-test('an erasure, where rules keep everything as it came that was interrupted is carried to its end by the next, also in what belongs to no call', async () => {
+test('an interrupted erasure is ended by the next one, also in texts that belong to no call', async () => {
   const body = callOf('half-done', { in: { data: '+33655443322' } });
   await pipeline.send([body, `{"phone": "0 6 55 44 33 22`, '{"id": "106554433221"']);
   await requestRereads(pipeline.store, ['half-done'], 'repeat');

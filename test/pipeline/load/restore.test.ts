@@ -61,7 +61,7 @@ test('nothing is sent again where nothing was restored, also by loads under way'
   expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
 });
 
-test('a ledger that was set back under running workers is not mute: what it folds afterwards reaches the warehouse, also where loads hide the gap', async () => {
+test('a ledger set back under workers is not mute: its folds reach the warehouse', async () => {
   await write(['a', 'v1'], ['b', 'v1']);
   const restore = await ledger();
   await write(['a', 'v2'], ['new', 'v1']);
@@ -77,7 +77,7 @@ test('a ledger that was set back under running workers is not mute: what it fold
   expect(await check()).toEqual([]);
 });
 
-test('a ledger that was set back under running workers asks the service for what a load brings that was under way while it was set back and checked', async () => {
+test('a ledger set back under workers asks the service for the calls of a load that was under way', async () => {
   await write(['a', 'v1']);
   const restore = await ledger();
   const slow = pipeline.depsWith({
@@ -195,7 +195,7 @@ test.each([
   },
 );
 
-test('under running workers: the new epoch comes first; what was interrupted after it is done by the next check', async () => {
+test('under running workers, the new epoch comes first; the next check does what was interrupted', async () => {
   const worker = await run();
   await worker.write(['a', 'v1'], ['b', 'v1']);
   const restore = await ledger();
@@ -230,7 +230,7 @@ test('under running workers: a ledger that is being restored is left alone', asy
   expect(await pipeline.store.epoch()).toBe(epoch);
 });
 
-test('under running workers: a ledger that stays dropped is created anew, above what the warehouse has, and nothing erased comes back', async () => {
+test('a ledger that stays dropped is created anew, above the warehouse, and nothing erased comes back', async () => {
   const worker = await run();
   await worker.write(['a', 'v1'], ['gone', 'v1']);
   await erase('gone');
@@ -248,7 +248,7 @@ test('under running workers: a ledger that stays dropped is created anew, above 
   expect(await inLedger()).toContain('gone erased');
 });
 
-test('under running workers: a column that was dropped is made again before the load after the one that lacks it', async () => {
+test('under running workers, a dropped column is made again before the second load', async () => {
   const worker = await run();
   await worker.write(['a', 'v1']);
   await query('ALTER TABLE wh_main.calls DROP COLUMN status CASCADE');
@@ -280,7 +280,7 @@ test('a worker with another key of tombstones is refused', async () => {
   await expect(checkOf(pipeline.warehouse, other).run()).rejects.toMatchObject({ code: 'TOMBSTONE_KEY' });
 });
 
-test('rows and lines that others wrote, and that are no ids and keys, hold up neither comparisons nor loads', async () => {
+test('foreign rows and lines that are no ids and keys hold up neither comparisons nor loads', async () => {
   await write(['a', 'v1']);
   await check();
   const long = randomBytes(3_000).toString('hex');

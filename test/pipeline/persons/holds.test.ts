@@ -61,7 +61,7 @@ const send = (calls: Readonly<Record<string, object>>): Promise<void> =>
 const phone = (value: string): PersonRequest => ({ kind: 'phone', values: [value] });
 const call = (...values: string[]): PersonRequest => ({ kind: 'call', values });
 
-test('an erasure refuses what is held, later calls too, until the hold is taken off; a restored store has it again', async () => {
+test('an erasure refuses held and later calls until the hold is taken off; a restored store has it again', async () => {
   const { store } = pipeline;
   const theirs = { timestamp, in: { data: '0611223344' } };
   const noted = { timestamp, note: 'rappeler le 06 11 22 33 44' };
@@ -173,7 +173,7 @@ const logging = (after: () => Promise<unknown>, of = 'call'): Store => {
   };
   return { ...pipeline.store, erasures: { ...erasures, log: { ...erasures.log, append } } };
 };
-test('a hold that is put on when an erasure or an age has looked, and not yet begun to take, keeps what it names', async () => {
+test('a hold that is put on between the look of an erasure and its work keeps what it names', async () => {
   const now = Date.UTC(2025, 5, 1);
   const theirs = { timestamp: new Date(now - 20 * day).toISOString(), in: { data: '0622334455' } };
   const old = { timestamp: new Date(now - 40 * day).toISOString() };
@@ -344,7 +344,7 @@ test('an erasure of a person finds the call that a replay made of a text while i
 });
 
 test.each(['deep-call-1', 'd-1'])(
-  'a call that is nested too deeply is refused by itself while something is held; its id is found, and is not kept again (%s)',
+  'a call that is nested too deeply is refused by itself during a hold, and its id found (%s)',
   async (id) => {
     await hold(phone('06 99 88 77 66'));
     let deep: CallDocument[string] = [];
@@ -361,7 +361,7 @@ test.each(['deep-call-1', 'd-1'])(
   },
 );
 
-test('a text that names an erased call and what is held stays, sealed or not, and goes when the hold is taken off', async () => {
+test('a text that names an erased call and a held one stays, sealed or not, until the hold ends', async () => {
   const { store } = pipeline;
   const theirs = (id: string): string => `{"unique_id":"${id}","in":{"data":"0666778899"}, broken`;
   const others = (id: string): string => `{"unique_id":"${id}", broken`;

@@ -140,7 +140,7 @@ export const describeLateEdits = (size: Size): void => {
     expect(learned.settledRequestsPerDay).toBeLessThan(fixed.settledRequestsPerDay);
   });
 
-  test('late edits that begin to come later are found by the sample; without one the horizon would confirm itself', () => {
+  test('late edits that begin to come later are found by the sample, which the horizon alone would miss', () => {
     const change = 20_000 * day + 10 * day;
     const ageOf: Ages = (random, callAt) => (callAt >= change && random > 0.7 ? 20 + random : random / 2) * day;
     const options = { ...size, days: 120, editShare: 0.05, ageOf };

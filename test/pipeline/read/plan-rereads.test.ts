@@ -17,7 +17,7 @@ const carryOut = (plan: RereadPlan, states: readonly CoveredBand[], now: number)
   ...plan.covers.map((cover) => ({ ...cover, coveredAt: now })),
 ];
 
-test('a plan of re-reads catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
+test('a plan of re-reads catches up a downtime, and the span of a longer horizon, from the beginning', () => {
   const plan = (horizon: typeof fixed, states: readonly CoveredBand[], now: number) =>
     planParts(horizon, states, rules, { now, trackedSince: start });
   const first = plan(fixed, [], start);

@@ -88,7 +88,7 @@ test('the plan of continuous sync goes back to the watermark, however short its 
   expect((await windows.advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
 });
 
-test('the plan of continuous sync reads nothing before its first start, which a later configuration does not move', async () => {
+test('continuous sync reads nothing before its first start, which a later configuration does not move', async () => {
   const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - 2 * hour });
   const { rest } = await planSync(deps);
   expect(rest.at(-1)?.from).toBe(deps.sync.start);
@@ -96,7 +96,7 @@ test('the plan of continuous sync reads nothing before its first start, which a 
   expect((await planSync(deps)).rest.at(-1)?.from).toBe(deps.sync.start);
 });
 
-test('the plan of continuous sync has the newest first, then what is not read, without what was read in time', async () => {
+test('continuous sync has the newest first, then unread windows, without those read in time', async () => {
   const { deps, serviceNow } = await open();
   const now = await serviceNow();
   const watermark = now - 100 * hour;
@@ -113,7 +113,7 @@ test('the plan of continuous sync has the newest first, then what is not read, w
   expect(oldest.rest.map(({ from }) => from)).toEqual([watermark, now - 20 * hour - readingsOverlap]);
 });
 
-test('the plan of continuous sync reads again what was read so soon that calls could still appear, and asks no question more for it', async () => {
+test('continuous sync reads again what was read too soon, with no question more for it', async () => {
   const { deps, serviceNow } = await open();
   const now = await serviceNow();
   await leaveWatermark(now - hour);
@@ -153,7 +153,7 @@ test.each([
   },
 );
 
-test('the plan of continuous sync tries problems of other axes again when they are due, unless the list no longer has the axis', async () => {
+test('continuous sync tries problems of other axes again when due, unless the list lost the axis', async () => {
   const { deps, serviceNow } = await open();
   const now = await serviceNow();
   await leaveWatermark(now - 10 * hour);
@@ -169,7 +169,7 @@ test('the plan of continuous sync tries problems of other axes again when they a
   expect(rest).not.toContainEqual(range);
 });
 
-test('the plan of continuous sync: the watermark passes problems, and waits for windows that were not shown complete', async () => {
+test('the watermark passes problems, and waits for windows that were not shown complete', async () => {
   const { deps } = await open();
   const at = Date.now() * 1000 - 10 * hour;
   await leaveWatermark(at);
@@ -182,7 +182,7 @@ test('the plan of continuous sync: the watermark passes problems, and waits for 
   expect(await finishSync(deps, { seenTo: at })).toEqual({ watermark: at + 3 * hour });
 });
 
-test('the plan of continuous sync: a problem waits twice as long after each vain attempt, and ends with a reading', async () => {
+test('a problem waits twice as long after each vain attempt, and ends with a reading', async () => {
   const waits: number[] = [];
   const range = { axis, from: hour, to: 2 * hour };
   const inner = { axis, from: hour + minute, to: hour + 2 * minute, problem: 'unreadable' };
@@ -247,7 +247,7 @@ test.each(lasting)('a window that fails for good by %s is tried again, then reco
   for (const { from, to } of halves) expect(Math.abs(to - from - hour / 2)).toBeLessThanOrEqual(second);
 });
 
-test('a window that fails for good because one page is never answered is left after a few questions, and narrowed with each reading', async () => {
+test('a window with a page that is never answered is left after a few questions, and narrowed each time', async () => {
   const { deps, serviceNow } = await open();
   const to = Math.floor((await serviceNow()) / minute) * minute;
   const hanging = to - 20 * minute;

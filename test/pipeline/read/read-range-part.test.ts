@@ -281,7 +281,7 @@ test('a list without an endpoint for one call answers by the window in which the
   expect(await figures()).toMatchObject({ count: 0, unanswered: 0 });
 });
 
-test('a list without an endpoint for one call: what it cannot answer is shown, until a reading of the list has', async () => {
+test('a list without an endpoint for one call: an unanswered one is shown until the list has been read', async () => {
   const { callId } = await seen();
   const nobody = observationOf('nobody', 5, { timestamp: '2023-12-04T15:18:29Z' }, 'webhook');
   await pipeline.observe([nobody, observationOf('timeless', 5, {}, 'webhook')]);

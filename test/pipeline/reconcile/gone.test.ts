@@ -53,7 +53,7 @@ const idsBefore = async ({ simulator }: Installation, ms: number): Promise<strin
     Date.parse(timestamp) < ms ? [callId] : [],
   );
 
-test('a call that the service no longer lists is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
+test('a call that the service no longer lists is marked in ledger and warehouse until it is seen again', async () => {
   const installed = await install();
   const gone = await deleteSome(installed, 3);
   const totals = await installed.reconcile({ range });
@@ -68,7 +68,7 @@ test('a call that the service no longer lists is marked missing in ledger and wa
   expect(await missing(installed)).toEqual([gone, gone]);
 });
 
-test('a call that the service no longer lists but serves by its id because it moved or changed its status, is followed and not marked', async () => {
+test('a call that moved or changed its status is followed by its id, and not marked as gone', async () => {
   const installed = await install();
   const later = textOf(end + dayMs);
   const edit = async (seed: number, patch: Record<string, string>) =>
@@ -82,7 +82,7 @@ test('a call that the service no longer lists but serves by its id because it mo
   expect(await shown('status', other?.callId)).toEqual(['error']);
 });
 
-test('a call that the service no longer lists is marked after two agreeing listings where single calls cannot be asked for', async () => {
+test('a call is marked as gone after two agreeing listings where single calls cannot be asked for', async () => {
   const installed = await install({ dialectOverrides: { single: false } });
   delete (installed.deps.source.list.list as { single_path?: string }).single_path;
   const gone = await deleteSome(installed, 2);
@@ -90,7 +90,7 @@ test('a call that the service no longer lists is marked after two agreeing listi
   expect((await missing(installed))[1]).toEqual(gone);
 });
 
-test('a day whose calls are partly too old to be kept is proven, and says how many were aged out, also of those that nobody had seen; what is held stays', async () => {
+test('a day with calls too old to be kept is proven, and says how many aged out; held ones stay', async () => {
   const installed = await install();
   const { store, deps } = installed;
   const cutMs = begin + 1.5 * dayMs;
@@ -122,7 +122,7 @@ test('a day whose calls are partly too old to be kept is proven, and says how ma
   expect(whole).toMatchObject({ windows: 4, proven: 4, healed: 0, different: 0, healedCalls: 0 });
 });
 
-test('an erased call costs no other day its proof, and its own day is proven again, at the level that it had', async () => {
+test('an erased call costs no other day its proof, and its own day is proven again at the same level', async () => {
   const installed = await install();
   await installed.reconcile({ range, warehouseLevel: 'rows' });
   const [id] = await idsBefore(installed, begin + dayMs / 4);
@@ -150,7 +150,7 @@ test('a window that is suddenly empty is flagged and changes nothing, until some
   expect((await missing(installed))[1]).toEqual(all.sort());
 });
 
-test('a window that is suddenly empty is flagged by the weeks before, also when the ledger knows none of it', async () => {
+test('a window that is suddenly empty is flagged by the weeks before, also if the ledger knows none of it', async () => {
   const month = end - 28 * dayMs;
   const installed = await install({ calls: { ...calls, from: textOf(month), count: 840 } });
   const last = { from: range.to - day, to: range.to };
@@ -246,7 +246,7 @@ test('light reading fetches many changed calls by the windows that hold them', a
   expect(await read()).toMatchObject({ fetched: 0 });
 });
 
-test('light reading lists a small share of the bytes, does not take another order of keys for a change, and compares ids alone when asked to', async () => {
+test('light reading lists few bytes, takes no order of keys for a change, and can compare ids alone', async () => {
   const { counts } = site.deps.source.list;
   await site.query(`UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"')
       WHERE call_id = (SELECT min(call_id) FROM ledger)`);

@@ -54,7 +54,7 @@ test('reconciling proves every window of an installation that has everything', a
   expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
 });
 
-test('reconciling: the warehouse says how fresh and how proven it is, also while nothing is loaded, and no more often than due', async () => {
+test('the warehouse says how fresh and proven it is, also while nothing is loaded, and only when due', async () => {
   const beat = async () => {
     await loadPending(here.deps, { warehouse: 'main', origin: 'pending' });
     return (await here.warehouse.query('SELECT * FROM sync_state'))[0] ?? {};
@@ -105,7 +105,7 @@ test('reconciling brings back calls that the ledger lost, and flags rows that th
   expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
 });
 
-test('reconciling finds a call in no warehouse although it came between two looks, and does not call the day proven', async () => {
+test('reconciling finds a call in no warehouse that came between two looks: the day is not proven', async () => {
   const [late] = await query(`SELECT call_id FROM callsync.ledger ORDER BY md5(call_id || 'late') LIMIT 1`);
   const callId = late?.call_id as string;
   const { list } = here.deps.source;
@@ -139,7 +139,7 @@ test('reconciling goes on after a window that fails, counts it, and takes it aga
   await expect(failIn(0, Number.POSITIVE_INFINITY)).rejects.toMatchObject({ code: 'SERVICE_BROKEN' });
 });
 
-test('reconciling withdrawn days rests when the service refuses one for good, so that the sweep does not begin each minute', async () => {
+test('withdrawn days rest when the service refuses one for good, so that no sweep begins each minute', async () => {
   const [call] = await query('SELECT min(call_id) AS id FROM callsync.ledger WHERE poll_at IS NOT NULL');
   await withdrawProof(here.store, (_, withdraw) => withdraw([call?.id as string]));
   const refusing: Source['list']['readPages'] = () => {
@@ -150,7 +150,7 @@ test('reconciling withdrawn days rests when the service refuses one for good, so
   expect(await here.reconcile({ withdrawn: true })).toMatchObject({ windows: 1, failed: 0, proven: 1 });
 });
 
-test('reconciling keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
+test('verdicts are a chain that shows a change, in the store or in the copy of the warehouse', async () => {
   await here.drain();
   const verify = async () => (await verifyVerdicts(here.store, here.deps.targets))[0];
   const sound = await verify();

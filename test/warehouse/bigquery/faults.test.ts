@@ -41,7 +41,7 @@ describe('one load', () => {
     expect(stagingTables()).toEqual([]);
   });
 
-  test('that is done again, by a process that knows nothing of the first, changes nothing and keeps its row of loads', async () => {
+  test('a load that another process does again changes nothing, and keeps its row of loads', async () => {
     const batch = newBatch();
     expect(await setup.warehouse.load(batch)).toMatchObject({ changed: 2, unchanged: 0 });
     expect(await setup.open().load(batch)).toMatchObject({ changed: 0, unchanged: 2 });
@@ -99,7 +99,7 @@ describe('one load', () => {
     setup.strict.onPoint(() => undefined);
   });
 
-  test('submits nothing when the quota is used up, says when to come back, and shows it in the metric of the alert meanwhile', async () => {
+  test('submits nothing when the quota is used up, says when to come back, and shows it in the metric', async () => {
     let passedMs = 0;
     const limits = { jobsPerDay: 2, spacingMs: 0, commitIntervalMs: 0, changesIntervalMs: 0 };
     const warehouse = setup.open({ quota: createLocalQuota(limits, () => Date.now() + passedMs) });

@@ -102,7 +102,7 @@ test('what is remembered of a day stays small, and counts every job until its da
   expect((await quota.jobs()).used).toBe(1_400);
 });
 
-test('changed calls are due once their interval has passed, also when what is remembered was summed up meanwhile', async () => {
+test('changed calls are due once their interval has passed, also when the memory was summed up meanwhile', async () => {
   const clock = { now: 0 };
   const quota = createLocalQuota(limits, () => clock.now);
   expect(await quota.waitMs('changes')).toBe(0);

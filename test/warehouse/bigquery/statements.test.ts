@@ -33,7 +33,7 @@ const bounds = (alias: string): string =>
   `(${alias}.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR ` +
   `${alias}.call_timestamp IS NULL)`;
 
-test('what a load may touch: old, new and missing dates of its calls, as constants in every statement that reads or deletes', () => {
+test('a load touches old, new and missing dates of its calls, as constants in every statement', () => {
   const statements = scriptOf().split(';\n');
   for (const name of partitioned) {
     const readers = statements.filter((sql) =>
@@ -47,7 +47,7 @@ test('what a load may touch: old, new and missing dates of its calls, as constan
   }
 });
 
-test('what a load may touch: a table of which nothing is staged gets no statement that inserts, but loses its old rows', () => {
+test('a table without staged rows gets no statement that inserts, but loses its old rows', () => {
   const script = scriptOf({}, new Set(['calls', 'tags']));
   const found = script.matchAll(/(DELETE FROM|INSERT INTO) `p\.d\.(\w+)`/g);
   const targets = [...found].map(([, verb, name]) => `${verb} ${name}`);

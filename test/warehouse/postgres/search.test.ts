@@ -286,7 +286,7 @@ test('loads keep the index: new, changed, erased and removed calls, and rows del
   await expectFound({ bonjour: [] });
 });
 
-test('an index that is absent, unfinished, of another definition or unkept is noticed, and made again; dropped, it leaves nothing', async () => {
+test('an index that is absent, unfinished, different or unkept is noticed and made again', async () => {
   const owned = `SELECT count(*) FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = 'calls'::regnamespace`;
   const before = (await admin.query(owned)).rows;
   await load(says('a', 'bonjour'));
@@ -376,7 +376,7 @@ test.each(Object.entries(changes))('%s while documents are made takes them away'
   expect(await held()).toEqual({ indexed: [...salut, 'y'], pending: [] });
 });
 
-test('an index that is made while an erasure is under way holds nothing of the erased call, and two who make it share it', async () => {
+test('an index made during an erasure holds nothing of the erased call; two makers share it', async () => {
   await load(says('x', 'bonjour'), says('y', 'bonjour'));
   const { client, commit } = await begin();
   await client.query(`SELECT FROM calls.calls WHERE call_id = 'x' FOR UPDATE`);
@@ -399,7 +399,7 @@ test('of a transcript of more words than a document may hold, only the beginning
   expect(await find('bonjour')).toEqual(['y']);
 });
 
-test('who may only read searches what has documents and is told of the others; who may not is told what to grant', async () => {
+test('readers search what has documents, and are told of the rest and of the rights that they lack', async () => {
   await warehouse.search.create();
   await load(says('a', 'bonjour'));
   await find('bonjour');
