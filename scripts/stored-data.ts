@@ -22,6 +22,7 @@ const store: Places = {
     personal: 'no',
     kept: '`store.delivery_retention`',
   },
+  expired_deliveries: { holds: 'expired deliveries, counted by day and outcome', personal: 'no', kept: 'no limit' },
   unloaded_deliveries: { holds: 'deliveries that a warehouse does not know yet', personal: 'no', kept: 'until loaded' },
   delivery_senders: { holds: 'agents and keys of deliveries, counted', personal: 'no', kept: 'until compacted' },
   quarantine: {
