@@ -52,7 +52,7 @@ const fill = async (url: string): Promise<void> => {
   const load = { epoch: 1, flattenVersion: 1, origin: 'bench', tombstones: [], logs: {}, keyOf: (id: string) => id };
   await warehouse.load({ ...load, loadId: 'bench', calls });
   const place = postgres.place(config);
-  await warehouse.ensureViews(place.marts, renderViews(place, martSettings(analyticsConfigSchema.parse({}))));
+  await warehouse.marts.ensure(place.marts, renderViews(place, martSettings(analyticsConfigSchema.parse({}))));
   await warehouse.query('ANALYZE').catch(() => undefined);
   await warehouse.close();
   await (await openStore({ url })).close();

@@ -187,13 +187,14 @@ export const checkTimeZone = async (warehouse: Pick<Warehouse, 'name' | 'query'>
 /** Creates the marts of a warehouse, or replaces those that have changed. Loads never wait for them, nor fail with them. */
 export const openMarts = async (
   { config, say }: Pick<Services, 'config' | 'say'>,
-  warehouse: Pick<Warehouse, 'name' | 'ensureViews' | 'query'>,
+  warehouse: Pick<Warehouse, 'name' | 'marts' | 'query'>,
 ): Promise<void> => {
   const { settings, place } = settingsOf(config, warehouse.name);
-  if (!settings.marts) return;
+  const { marts } = warehouse;
+  if (!settings.marts || marts === undefined) return;
   try {
     await checkTimeZone(warehouse, place, config.analytics.time_zone);
-    await warehouse.ensureViews(place.marts, renderViews(place, martSettings(config.analytics)));
+    await marts.ensure(place.marts, renderViews(place, martSettings(config.analytics)));
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;
     say(

@@ -77,7 +77,7 @@ export const explain = async (config: Config, store: Queryable, at: number) =>
 export const readUsages = async (targets: readonly Pick<WarehouseTarget, 'warehouse'>[]) => {
   const usages: NamedUsage[] = [];
   for (const { warehouse } of targets) {
-    const usage = await warehouse.readUsage?.();
+    const usage = await warehouse.pace?.readUsage();
     if (usage !== undefined) usages.push({ ...usage, warehouse: warehouse.name });
   }
   return usages;

@@ -5,7 +5,7 @@
 
 import { type Column, keptTables, type Row } from '../../schemas/tables.ts';
 import { collectDigests, type DigestExpressions, digestCall, digestedColumns, digestSql, partOf } from './digest.ts';
-import type { DigestedName, GuardRange, IdRange, TablePart, Warehouse } from './warehouse.ts';
+import type { DigestedName, GuardRange, IdRange, Proof, TablePart } from './warehouse.ts';
 
 /** Expressions over a row are given its alias. */
 export interface QueryDialect extends DigestExpressions {
@@ -30,10 +30,7 @@ type Dates = Iterable<string | null> | undefined;
 /** Runs a query; `isAsked` compares with `ids`. Rows come in the order of ids if the query sorts by them. */
 export type Ask = (sql: string, ids?: readonly string[], how?: 'unlogged') => AsyncIterable<Record<string, unknown>>;
 
-type Reading = Pick<
-  Warehouse,
-  'listGuards' | 'listChangeTimes' | 'listCallIds' | 'listOrphans' | 'digestCalls' | 'digestOf' | 'rowsLeft' | 'rowsOf'
->;
+type Reading = Omit<Proof, 'removeCalls' | 'removeOrphans'>;
 
 interface ReadingParts {
   readonly dialect: QueryDialect;
@@ -43,7 +40,7 @@ interface ReadingParts {
   readonly moreTables?: () => Promise<readonly string[]>;
 }
 
-/** These methods of a warehouse. Each rejects with the errors of `ask`. */
+/** These methods of `Proof`. Each rejects with the errors of `ask`. */
 export const createReading = ({ dialect, ask, documents, moreTables }: ReadingParts): Reading => ({
   async *listGuards(range) {
     const rows = ask(guardsSql(dialect, documents, range), 'callIds' in range ? range.callIds : undefined);

@@ -1,8 +1,11 @@
-/** Interface of every warehouse. PostgreSQL and BigQuery implement it; one conformance suite runs over both. */
+/** What every warehouse does, and what it may do besides. One conformance suite runs over all of them, and over what each has. */
 import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
 import type { flattenCall } from '../calls/flatten.ts';
 import type { LedgerRow } from '../calls/fold.ts';
+import type { ErrorCode } from '../lib/error-codes.ts';
+import { terminal } from '../lib/errors.ts';
 import type { Grants, Readers } from './grants.ts';
+import type { RestoreChecks } from './restore.ts';
 import type { TranscriptSearch } from './search.ts';
 
 export type FlatRows = Readonly<Record<CallTableName, readonly Row[]>>;
@@ -60,8 +63,60 @@ export interface LoadResult {
 /** When a revision of a call came, in microseconds. */
 export type ChangeTime = { readonly callId: string; readonly revision: number; readonly loadedAt: number };
 
-export interface Warehouse {
+/** Loads and proves. Each warehouse can do this, whatever else it has. */
+export interface Warehouse extends Partial<Capabilities> {
   readonly name: string;
+  readonly traits: Traits;
+  /** Creates or extends schema, tables, views, descriptions. Idempotent; additive only. */
+  migrate(): Promise<void>;
+  /**
+   * Commits one load, atomically over all tables. A load may run twice, late, concurrently or after a crash. A call
+   * changes only for a higher (epoch, revision, flatten version), and never past a tombstone.
+   */
+  load(batch: LoadBatch): Promise<LoadResult>;
+  /**
+   * Keeps the one row of `sync_state` by one small statement outside any load.
+   * A row of a later heartbeat stays. Idempotent.
+   */
+  recordState(row: Row): Promise<void>;
+  /**
+   * Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. A column with the
+   * name of an earlier one is numbered (`count_2`); a whole number that a double cannot hold is text.
+   * @param signal ends the query where it runs; the promise is rejected then
+   */
+  query(sql: string, signal?: AbortSignal): Promise<Record<string, unknown>[]>;
+  /** The stored rows of calls, for reconcile. */
+  readonly proof: Proof;
+  close(): Promise<void>;
+}
+
+/** What a warehouse may have beside that. Callers ask for one, and do without it or refuse (`requireFrom`). */
+export interface Capabilities {
+  /** Full-text search; its index is made on demand. */
+  readonly search: TranscriptSearch;
+  /** Rights of readers. */
+  readonly grants: Grants;
+  readonly marts: Marts;
+  /** Opens connections for queries that persons and assistants wrote. */
+  readonly openReader: (rights: ReaderRights) => Reader;
+  /** Deletes rows of log tables that are older than their time, on the first call of a UTC day; the newest loads stay. */
+  readonly expireLogs: (retention: LogRetention) => Promise<void>;
+  /** Notices that ledger or warehouse were set back. */
+  readonly restore: RestoreChecks;
+  /** Only where commits have an interval. */
+  readonly pace: Pace;
+}
+
+/** @throws CallsyncError USAGE_WAREHOUSE where the warehouse cannot do this */
+export const requireFrom = <C extends keyof Capabilities>(warehouse: Warehouse, name: C): Capabilities[C] => {
+  const found: Partial<Capabilities>[C] = (warehouse as Partial<Capabilities>)[name];
+  if (found !== undefined) return found;
+  throw terminal('USAGE_WAREHOUSE', `Warehouse ${warehouse.name} (${warehouse.traits.kind}) has no ${name}.`, {
+    hint: 'Name another warehouse.',
+  });
+};
+
+interface Traits {
   /** `type` of its settings. */
   readonly kind: string;
   /** Days for which the platform keeps deleted rows; null if its operator decides. */
@@ -70,43 +125,21 @@ export interface Warehouse {
   readonly immediate: boolean;
   /** Most calls that one load should hold. */
   readonly maxCallsPerLoad: number;
+  /** Least milliseconds between two calls of `recordState`: where a statement has a price, they are rare. */
+  readonly heartbeatMs: number;
   /**
    * The partition of a call: its UTC date (`YYYY-MM-DD`), or null without a timestamp. Undefined if the warehouse has
    * no partitions. `callTimestamp` is in microseconds since the epoch.
    */
   partitionOf(callTimestamp: number | null): string | null | undefined;
-  /** Creates or extends schema, tables, views, descriptions. Idempotent; additive only. */
-  migrate(): Promise<void>;
-  /**
-   * Creates views in a schema or dataset of their own, in this order, and replaces those whose version differs. Returns
-   * the names of created and replaced views. Idempotent. In PostgreSQL a view that loses columns is made anew, with the
-   * rights that others have on it.
-   */
-  ensureViews(schema: string, views: readonly View[]): Promise<readonly string[]>;
-  /**
-   * Commits one load, atomically over all tables. A load may run twice, late, concurrently or after a crash. A call
-   * changes only for a higher (epoch, revision, flatten version), and never past a tombstone.
-   */
-  load(batch: LoadBatch): Promise<LoadResult>;
-  /** Deletes rows of log tables that are older than their time, on the first call of a UTC day; the newest loads stay. */
-  expireLogs(retention: LogRetention): Promise<void>;
-  /** Least milliseconds between two calls of `recordState`: where a statement has a price, they are rare. */
-  readonly heartbeatMs: number;
-  /**
-   * Keeps the one row of `sync_state` by one small statement outside any load.
-   * A row of a later heartbeat stays. Idempotent.
-   */
-  recordState(row: Row): Promise<void>;
+  /** Codes of errors that say: a table is missing; some of the rows are refused, and others would be taken. */
+  readonly faults: Readonly<Record<'tableMissing' | 'rowsRefused', readonly ErrorCode[]>>;
+}
+
+/** Questions about the stored rows of calls, and the removal of those that the ledger does not know. */
+export interface Proof {
   /** Every row of one relation with its `digestedColumns`, values as flatten makes them; in no order. */
   rowsOf(name: DigestedName): AsyncIterable<Row>;
-  /**
-   * Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. A column with the
-   * name of an earlier one is numbered (`count_2`); a whole number that a double cannot hold is text.
-   * @param signal ends the query where it runs; the promise is rejected then
-   */
-  query(sql: string, signal?: AbortSignal): Promise<Record<string, unknown>[]>;
-  /** Opens connections for queries that persons and assistants wrote. */
-  openReader(rights: ReaderRights): Reader;
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
   listGuards(range: GuardRange): AsyncIterable<CallGuard>;
   /**
@@ -142,18 +175,25 @@ export interface Warehouse {
    * @param part by default the whole
    */
   listOrphans(part?: TablePart): AsyncIterable<string>;
-  /** Rights of readers. */
-  readonly grants: Grants;
-  /** Full-text search; its index is made on demand. */
-  readonly search: TranscriptSearch;
+}
+
+interface Marts {
+  /**
+   * Creates views in a schema or dataset of their own, in this order, and replaces those whose version differs. Returns
+   * the names of created and replaced views. Idempotent. In PostgreSQL a view that loses columns is made anew, with the
+   * rights that others have on it.
+   */
+  ensure(schema: string, views: readonly View[]): Promise<readonly string[]>;
+}
+
+interface Pace {
   /**
    * Milliseconds until the next commit is due (`interval`), until any may start, or until changes to existing calls
-   * may start. Absent if commits have no interval.
+   * may start.
    */
-  nextCommitInMs?(pace: 'interval' | 'any' | 'changes'): Promise<number>;
-  /** Usage of the quota; absent if there is none. @throws CallsyncError DATABASE_… */
-  readUsage?(): Promise<WarehouseUsage>;
-  close(): Promise<void>;
+  nextCommitInMs(pace: 'interval' | 'any' | 'changes'): Promise<number>;
+  /** Usage of the quota. @throws CallsyncError DATABASE_… */
+  readUsage(): Promise<WarehouseUsage>;
 }
 
 export interface ReaderRights {

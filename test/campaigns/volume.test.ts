@@ -80,7 +80,7 @@ test('storm: loses nothing, doubles nothing, and stays small in Temporal', async
     FROM windows WHERE axis = 'qualified'`);
   const inRead = (at: number): boolean => read.some((window) => at >= window.from && at < window.to);
   const ids = new Set<string>();
-  for await (const { call_id: callId } of site.warehouse.rowsOf('calls')) {
+  for await (const { call_id: callId } of site.warehouse.proof.rowsOf('calls')) {
     expect(ids.has(callId as string)).toBe(false);
     ids.add(callId as string);
   }

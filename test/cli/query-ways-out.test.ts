@@ -89,7 +89,7 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     const warehouse = open();
     await warehouse.migrate();
     const shown = { name: 'shown', description: '', columns: [], sql: 'SELECT 7 AS n', version: '1' };
-    await warehouse.ensureViews('calls_marts', [shown]);
+    await warehouse.marts.ensure('calls_marts', [shown]);
     await warehouse.close();
   });
 

@@ -12,7 +12,7 @@ import { bigquery } from '../../src/warehouse/bigquery/index.ts';
 import type { Place } from '../../src/warehouse/kind.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 import { postgres as postgresKind } from '../../src/warehouse/postgres/index.ts';
-import type { CallLoad, View, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { type CallLoad, requireFrom, type View, type Warehouse } from '../../src/warehouse/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { openBigquery } from '../support/open-bigquery.ts';
 import { openPostgres } from '../support/open-postgres.ts';
@@ -49,7 +49,7 @@ export const fillWarehouses = async (calls: SimulatedCalls) => {
   const applyMarts = async (analytics: unknown): Promise<readonly string[]> => {
     const touched: string[] = [];
     for (const view of viewsOf(place, analytics)) {
-      if ((await warehouse.ensureViews(views, [view])).length === 0) continue;
+      if ((await warehouse.marts.ensure(views, [view])).length === 0) continue;
       const [source, copy] = [views, place.marts].map((schema) => `\`${project}\`.${schema}.${view.name}`);
       // One copy is a view, so that a mart is seen to read views too.
       const kind = view.name === 'field_texts' ? 'VIEW' : 'TABLE';
@@ -126,7 +126,7 @@ const present = (warehouse: Warehouse, place: Place, quote: (name: string) => st
     /** The marts as `applyMarts` makes them. */
     viewsOf: (analytics: unknown) => viewsOf(place, analytics),
     /** Creates or replaces the marts. Returns the names of those that it touched. */
-    applyMarts: (analytics: unknown) => warehouse.ensureViews(place.marts, viewsOf(place, analytics)),
+    applyMarts: (analytics: unknown) => requireFrom(warehouse, 'marts').ensure(place.marts, viewsOf(place, analytics)),
     /** Every row of a mart, columns as comparable values, in an order of its own. */
     readMart: async (name: string) => sortRows(await ask(`SELECT * FROM {marts}.${name}`)),
   };

@@ -52,7 +52,7 @@ describe.each([
     await warehouse.load(makeBatch({ calls: [spoken({ callId: 'a', says: [['agent', 'bonjour']] })] }));
     const place = { ...postgres.place(postgresWarehouseSchema.parse({ type: 'postgres' })), marts: 'calls_marts' };
     const views = renderViews(place, martSettings(analyticsConfigSchema.parse({})));
-    expect(await warehouse.ensureViews('calls_marts', views)).toHaveLength(views.length);
+    expect(await warehouse.marts.ensure('calls_marts', views)).toHaveLength(views.length);
     const reader = warehouse.openReader({ marts: 'calls_marts' });
     expect(await reader.ask('SELECT call_id FROM calls').finally(reader.close)).toEqual([{ call_id: 'a' }]);
   });

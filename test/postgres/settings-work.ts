@@ -24,7 +24,7 @@ import { openStore } from '../../src/store/store.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { requireFrom, type Warehouse } from '../../src/warehouse/warehouse.ts';
 import { readPart, simulatedConfig } from '../source/simulated.ts';
 import { erase } from '../support/persons.ts';
 import { openPipeline } from '../support/pipeline.ts';
@@ -126,7 +126,7 @@ export const observe = async (
   const { store, warehouse } = pipeline;
   const folder = await mkdtemp(join(tmpdir(), 'callsync-settings-'));
   const place = { ...postgres.place(config), marts: 'wh_marts' };
-  const reader = warehouse.openReader({ marts: place.marts });
+  const reader = requireFrom(warehouse, 'openReader')({ marts: place.marts });
   const ask = async (sql: string): Promise<unknown[]> => {
     const limits = { rows: 1_000, bytes: 10_000_000, billedBytes: 0 };
     const [ours, { rows }] = await Promise.all([reader.ask(sql), reader.answer(sql, limits)]);
@@ -179,11 +179,15 @@ export const observe = async (
       await pipeline.drain();
       const chains = await verifyVerdicts(store, [pipeline.target]);
       parts.verdicts = chains.map(({ verdicts, intact, copy }) => ({ verdicts, intact, copy }));
-      await warehouse.search.create();
+      const search = requireFrom(warehouse, 'search');
+      await search.create();
       // Calls of one instant are in the order of the collation.
-      const { calls } = await warehouse.search.find({ text: 'ete or "c\'est null"', limit: 100 });
+      const { calls } = await search.find({ text: 'ete or "c\'est null"', limit: 100 });
       parts.found = calls.map(textOf).sort();
-      await warehouse.ensureViews(place.marts, renderViews(place, martSettings(analyticsConfigSchema.parse({}))));
+      await requireFrom(warehouse, 'marts').ensure(
+        place.marts,
+        renderViews(place, martSettings(analyticsConfigSchema.parse({}))),
+      );
       parts.asked = await ask(asked);
       for (const { name } of marts) parts[name] = await ask(`SELECT * FROM ${name}`);
       parts.health = await readHealth(store).then(({ calls, tombstones, inbox: waiting, quarantine, warehouses }) => ({
@@ -215,7 +219,7 @@ export const observe = async (
     };
     await withSessionLock(store, 'a lock of the test', work);
     for (const { name } of tables.filter((one) => !['changes', 'loads', 'sync_state'].includes(one.name)))
-      parts[`after ${name}`] = (await collect(warehouse.rowsOf(name as never))).map(textOf).sort();
+      parts[`after ${name}`] = (await collect(warehouse.proof.rowsOf(name as never))).map(textOf).sort();
   } catch (error) {
     parts.error = tellError(error);
   } finally {

@@ -109,14 +109,18 @@ const perBatch = 200;
 const depsOf = (store: Store): IngestDeps => ({
   store,
   targets: filledWarehouses.map((name): WarehouseTarget => {
-    const config = { schema: 'none', documents: false };
+    const unused = createPostgresWarehouse({ name, url: store.url, config: { schema: 'none', documents: false } });
     return {
       documents: false,
       warehouse: {
-        ...createPostgresWarehouse({ name, url: store.url, config }),
-        immediate: name === 'whole',
-        maxCallsPerLoad: perBatch,
-        partitionOf: (time) => (name === 'whole' ? undefined : new Date((time ?? 0) / 1000).toISOString().slice(0, 10)),
+        ...unused,
+        traits: {
+          ...unused.traits,
+          immediate: name === 'whole',
+          maxCallsPerLoad: perBatch,
+          partitionOf: (time) =>
+            name === 'whole' ? undefined : new Date((time ?? 0) / 1000).toISOString().slice(0, 10),
+        },
         load: async ({ calls, tombstones }) => ({ changed: calls.length + tombstones.length, unchanged: 0 }),
       },
     };

@@ -24,7 +24,7 @@ export const digestTables = async (warehouse: Warehouse): Promise<Record<string,
   const digests: Record<string, string> = {};
   // One after the other: there are fewer connections than tables, and a table may take longer than the wait for one.
   for (const name of names) {
-    const digest = digestRows(digestedColumns(name), warehouse.rowsOf(name));
+    const digest = digestRows(digestedColumns(name), warehouse.proof.rowsOf(name));
     digests[name] = await (name === 'documents' ? digest.catch(noDocuments) : digest);
   }
   return digests;

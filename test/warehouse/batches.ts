@@ -75,9 +75,15 @@ export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<stri
   return Object.fromEntries(tableOf(table).columns.map(({ name }) => [name, row[name] ?? null]));
 };
 
+/** Of a row in `verdicts`. */
+export const verdictValues = {
+  ...{ verdict_id: 1, axis: 'call', window_from: 0, window_to: 86_400_000_000, level: 'ids', confirmed: 'total' },
+  ...{ calls_listed: 5, calls_found: 5, missing: 0, different: 0, healed: 0, compared_at: 1, digest: 'd1' },
+};
+
 /** Rows of one call in a table, as objects. */
 export const rowsOfCall = async (warehouse: Warehouse, table: DigestedName, callId: string) =>
   (await allRows(warehouse, table)).filter((row) => row.call_id === callId);
 
-export const allRows = (warehouse: Warehouse, table: DigestedName) => collect(warehouse.rowsOf(table));
+export const allRows = (warehouse: Warehouse, table: DigestedName) => collect(warehouse.proof.rowsOf(table));
 export const children = ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'redactions', 'documents'] as const;

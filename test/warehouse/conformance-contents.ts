@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { contentHash, countRows } from '../../src/warehouse/digest.ts';
 import type { CallDigest, CallLoad, IdRange, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { collect } from '../support/rows.ts';
-import { allRows, children, makeBatch, makeCall, makeLogRow } from './batches.ts';
+import { allRows, children, makeBatch, makeCall, makeLogRow, verdictValues } from './batches.ts';
 import { type Fixture, useFixture } from './conformance-fixture.ts';
 import type { Target } from './conformance-targets.ts';
 
 const digestOf = async (warehouse: Warehouse, callId: string, dates?: string[]): Promise<CallDigest | undefined> =>
-  (await collect(warehouse.digestCalls([callId, 'nobody'], dates)))[0];
+  (await collect(warehouse.proof.digestCalls([callId, 'nobody'], dates)))[0];
 
 /** Values whose texts differ between databases where nobody takes care. */
 const makeOddCall = (callId: string): CallLoad => {
@@ -35,10 +35,10 @@ const testDigests = (on: Fixture): void => {
     const plain = makeCall({ callId: on.newId(), timestamp: null, utterances: 0, tags: 0, text: '' });
     const calls = [odd, plain];
     await on.warehouse.load(makeBatch({ calls }));
-    const found = await collect(on.warehouse.digestCalls([plain.callId, 'nobody', odd.callId]));
-    expect(found).toEqual(calls.map(({ callId, flatten }) => on.warehouse.digestOf(callId, flatten())));
+    const found = await collect(on.warehouse.proof.digestCalls([plain.callId, 'nobody', odd.callId]));
+    expect(found).toEqual(calls.map(({ callId, flatten }) => on.warehouse.proof.digestOf(callId, flatten())));
     expect(await digestOf(on.warehouse, odd.callId, ['2026-01-05'])).toEqual(found[0]);
-    const guards = await collect(on.warehouse.listGuards({ callIds: [odd.callId, plain.callId] }));
+    const guards = await collect(on.warehouse.proof.listGuards({ callIds: [odd.callId, plain.callId] }));
     expect(guards.map((guard) => guard.contentHash)).toEqual(calls.map(({ flatten }) => contentHash(flatten())));
   });
 
@@ -70,14 +70,14 @@ const testDigests = (on: Fixture): void => {
     expect(rows.map((row) => names.map((name) => row[name])).sort()).toEqual(
       spoken.flatMap(([, words], at) => words.map((word, n) => [at, n, word, n * 4, n * 2, n / 4])).sort(),
     );
-    expect(await digestOf(on.warehouse, call.callId)).toEqual(on.warehouse.digestOf(call.callId, sent.flatten()));
+    expect(await digestOf(on.warehouse, call.callId)).toEqual(on.warehouse.proof.digestOf(call.callId, sent.flatten()));
   });
 
   test('an altered value, a deleted row and an added row change the digest of their table only', async () => {
     const callId = on.newId();
     const call = makeCall({ callId, tags: 2 });
     await on.warehouse.load(makeBatch({ calls: [call] }));
-    const expected = on.warehouse.digestOf(callId, call.flatten()).tables;
+    const expected = on.warehouse.proof.digestOf(callId, call.flatten()).tables;
     const differing = async (): Promise<string[]> => {
       const found = (await digestOf(on.warehouse, callId))?.tables ?? {};
       return Object.keys(expected).filter((table) => found[table] !== expected[table]);
@@ -98,9 +98,9 @@ const testDigests = (on: Fixture): void => {
     const before = await digestOf(on.warehouse, callId);
     await on.target.execute(`INSERT INTO metadata (call_id, call_timestamp, key, value)
       VALUES ('${callId}', TIMESTAMP '2001-02-03 04:05:06+00', 'added', 'y')`);
-    expect(await collect(on.warehouse.listOrphans())).toEqual([callId]);
-    await on.warehouse.removeOrphans([callId]);
-    expect(await collect(on.warehouse.listOrphans())).toEqual([]);
+    expect(await collect(on.warehouse.proof.listOrphans())).toEqual([callId]);
+    await on.warehouse.proof.removeOrphans([callId]);
+    expect(await collect(on.warehouse.proof.listOrphans())).toEqual([]);
     expect(await digestOf(on.warehouse, callId)).toEqual(before);
   });
 
@@ -109,7 +109,7 @@ const testDigests = (on: Fixture): void => {
     await on.load({ callId, revision: 2, text: 'lost' });
     const kept = makeCall({ callId, revision: 2, text: 'kept', partitions: ['2026-01-05'] });
     expect(await on.warehouse.load(makeBatch({ calls: [kept] }))).toMatchObject({ changed: 0, unchanged: 1 });
-    const [guard] = await collect(on.warehouse.listGuards({ callIds: [callId] }));
+    const [guard] = await collect(on.warehouse.proof.listGuards({ callIds: [callId] }));
     expect(guard?.contentHash).toBe(contentHash(makeCall({ callId, revision: 2, text: 'lost' }).flatten()));
     expect(guard?.contentHash).not.toBe(contentHash(kept.flatten()));
   });
@@ -120,45 +120,41 @@ const testDigests = (on: Fixture): void => {
     await on.load({ callId: first, timestamp: '2025-07-01T00:00:00Z' });
     await on.load({ callId: second, timestamp: '2025-07-01T00:00:01Z' });
     await on.load({ callId: undated, timestamp: null });
-    const list = (range: IdRange) => collect(on.warehouse.listCallIds(range));
+    const list = (range: IdRange) => collect(on.warehouse.proof.listCallIds(range));
     expect(await list({ from, to: from + 1_000_001 })).toEqual([first, second]);
     expect(await list({ from, to: from + 1_000_000 })).toEqual([first]);
     expect(await list('undated')).toContain(undated);
     expect(await list('all')).toEqual(expect.arrayContaining([first, second, undated]));
-    expect(await collect(on.warehouse.listOrphans())).toEqual([]);
+    expect(await collect(on.warehouse.proof.listOrphans())).toEqual([]);
     await on.target.execute(`DELETE FROM calls WHERE call_id = '${second}'`);
-    expect(await collect(on.warehouse.listOrphans())).toEqual([second]);
+    expect(await collect(on.warehouse.proof.listOrphans())).toEqual([second]);
     const parts = [];
-    for (const part of [0, 1, 2]) parts.push(...(await collect(on.warehouse.listOrphans({ part, of: 3 }))));
+    for (const part of [0, 1, 2]) parts.push(...(await collect(on.warehouse.proof.listOrphans({ part, of: 3 }))));
     expect(new Set(parts)).toEqual(new Set([second]));
     // Behind the last page of every table: a part reads its pages and no others.
-    expect(await collect(on.warehouse.listOrphans({ part: 9_999, of: 10_000 }))).toEqual([]);
+    expect(await collect(on.warehouse.proof.listOrphans({ part: 9_999, of: 10_000 }))).toEqual([]);
     await on.load({ callId: second, revision: 1, timestamp: '2025-07-01T00:00:01Z', partitions: ['2025-07-01'] });
-    expect(await collect(on.warehouse.listOrphans())).toEqual([]);
+    expect(await collect(on.warehouse.proof.listOrphans())).toEqual([]);
   });
 
   test('calls that the ledger does not know go with all rows, unless their guard changed; so do orphans', async () => {
     const [gone, kept, orphan] = [on.newId(), on.newId(), on.newId()] as [string, string, string];
     for (const callId of [gone, kept, orphan]) await on.load({ callId, timestamp: '2025-07-02T00:00:00Z' });
-    const guards = await collect(on.warehouse.listGuards({ callIds: [gone, kept] }));
+    const guards = await collect(on.warehouse.proof.listGuards({ callIds: [gone, kept] }));
     await on.load({ callId: kept, revision: 2, timestamp: '2025-07-02T00:00:00Z', partitions: ['2025-07-02'] });
-    await on.warehouse.removeCalls(guards);
+    await on.warehouse.proof.removeCalls(guards);
     expect(await digestOf(on.warehouse, gone)).toBeUndefined();
-    const [left] = await collect(on.warehouse.listGuards({ callIds: [gone, kept] }));
+    const [left] = await collect(on.warehouse.proof.listGuards({ callIds: [gone, kept] }));
     expect(left).toMatchObject({ callId: kept, revision: 2 });
     await on.target.execute(`DELETE FROM calls WHERE call_id = '${orphan}'`);
-    await on.warehouse.removeOrphans([orphan, kept]);
+    await on.warehouse.proof.removeOrphans([orphan, kept]);
     expect(await digestOf(on.warehouse, orphan)).toBeUndefined();
     expect(await digestOf(on.warehouse, kept)).toBeDefined();
-    expect(await collect(on.warehouse.listOrphans())).toEqual([]);
+    expect(await collect(on.warehouse.proof.listOrphans())).toEqual([]);
   });
 };
 
 /** Duties of every warehouse: values of every kind, counts, guards, queries, its own schema. */
-const verdictValues = {
-  ...{ verdict_id: 1, axis: 'call', window_from: 0, window_to: 86_400_000_000, level: 'ids', confirmed: 'total' },
-  ...{ calls_listed: 5, calls_found: 5, missing: 0, different: 0, healed: 0, compared_at: 1, digest: 'd1' },
-};
 export const describeContents = (name: string, useTarget: () => Promise<Target>): void => {
   describe(`${name}: contents`, () => {
     const on = useFixture(useTarget);
@@ -229,25 +225,6 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       expect((await allRows(on.warehouse, 'verdicts')).map((row) => row.outcome)).toEqual(['proven']);
     });
 
-    test('log rows go once they are older than their time, and loads stay that the store may ask for', async () => {
-      const day = 86_400_000;
-      const at = (days: number) => (Date.now() - days * day) * 1000;
-      const deliveries = [8, 12].map((days) =>
-        makeLogRow('deliveries', { seq: 800 + days, received_at: at(days), outcome: 'accepted' }),
-      );
-      const verdicts = [18, 22].map((days) => {
-        const aged = { digest: `aged ${days}`, compared_at: at(days), outcome: 'proven' };
-        return makeLogRow('verdicts', { ...verdictValues, ...aged });
-      });
-      await on.warehouse.load(makeBatch({ logs: { deliveries, verdicts } }));
-      const loads = (await countRows(on.warehouse)).loads;
-      await on.warehouse.expireLogs({ deliveries: 10 * day, loads: -day, verdicts: 20 * day });
-      const recent = async (table: 'deliveries' | 'verdicts', column: string) =>
-        (await allRows(on.warehouse, table)).map((row) => String(row[column]));
-      expect([await recent('deliveries', 'seq'), await recent('verdicts', 'digest')]).toEqual([['808'], ['aged 18']]);
-      expect((await countRows(on.warehouse)).loads).toBe(loads);
-    });
-
     test('counts agree with the rows, the words among them', async () => {
       const counts = await countRows(on.warehouse, true);
       for (const table of ['calls', 'deliveries', 'verdicts', ...children] as const)
@@ -262,7 +239,8 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
         makeCall({ callId, timestamp: `2027-03-0${index + 1}T00:00:00Z`, utterances: index, tags: 2 }),
       );
       await on.warehouse.load(makeBatch({ calls }));
-      const list = (range: Parameters<Warehouse['listGuards']>[0]) => collect(on.warehouse.listGuards(range));
+      const list = (range: Parameters<Warehouse['proof']['listGuards']>[0]) =>
+        collect(on.warehouse.proof.listGuards(range));
       const from = Date.parse('2027-03-01T00:00:00Z') * 1000;
       const to = Date.parse('2027-03-03T00:00:00Z') * 1000;
       const inRange = await list({ from, to });

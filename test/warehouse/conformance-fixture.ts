@@ -29,9 +29,10 @@ export const useFixture = (useTarget: () => Promise<Target>) =>
       /** Rows of a call in a table. */
       rows: (table: DigestedName, callId: string) => rowsOfCall(warehouse, table, callId),
       /** Of all rows of calls: equal while nothing of them changes. */
-      digests: (...callIds: readonly string[]) => collect(warehouse.digestCalls(callIds)),
+      digests: (...callIds: readonly string[]) => collect(warehouse.proof.digestCalls(callIds)),
       /** How many rows a call has in each child table. */
-      childRows: async (callId: string) => (await collect(warehouse.listGuards({ callIds: [callId] })))[0]?.childRows,
+      childRows: async (callId: string) =>
+        (await collect(warehouse.proof.listGuards({ callIds: [callId] })))[0]?.childRows,
       /** The one row of a call. */
       async callRow(callId: string) {
         const rows = await rowsOfCall(warehouse, 'calls', callId);

@@ -1,5 +1,6 @@
 import { openMarts, openWarehouse, readersOf, settingsOf } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
+import { requireFrom } from '../../warehouse/warehouse.ts';
 import { argument, flag, leaf, option } from '../shell/define.ts';
 
 export default leaf({
@@ -30,7 +31,8 @@ callsync grants again after an upgrade. On PostgreSQL, both are group roles: GRA
     const { analyst, restricted } = options;
     const warehouse = openWarehouse(services, store, name);
     const readers = { ...readersOf(settingsOf(services.config, warehouse.name)), analyst, restricted };
-    const statements = warehouse.grants.statements(readers);
+    const grants = requireFrom(warehouse, 'grants');
+    const statements = grants.statements(readers);
     const applied = options.apply === true;
     if (!applied) {
       const text = statements.map((sql) => (sql.startsWith('--') ? sql : `${sql};`)).join('\n');
@@ -38,7 +40,7 @@ callsync grants again after an upgrade. On PostgreSQL, both are group roles: GRA
     }
     await warehouse.migrate();
     await openMarts(services, warehouse);
-    await warehouse.grants.apply(readers);
+    await grants.apply(readers);
     return [
       { warehouse: warehouse.name, applied, analyst, restricted },
       `${warehouse.name}: ${analyst} reads everything, ${restricted} only the restricted views and columns of marts.`,

@@ -15,6 +15,7 @@ import { openDatabase } from '../../postgres/database.ts';
 import { isLoopback } from '../../source/http/http.ts';
 import { openRecorder } from '../../store/status/events.ts';
 import { kindOf } from '../../warehouse/kinds.ts';
+import { requireFrom } from '../../warehouse/warehouse.ts';
 import { flag, leaf, option, parsed, port, wholeNumber } from '../shell/define.ts';
 import { untilStopped } from '../shell/output.ts';
 import { explainAt } from './query.ts';
@@ -86,7 +87,10 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
     const storeUrl = await openStoreServer(services);
     const warehouse = kind.create({ name, config: settings, storeUrl, ...withoutLoads });
     services.defer(() => warehouse.close());
-    const reader = warehouse.openReader({
+    const reader = requireFrom(
+      warehouse,
+      'openReader',
+    )({
       marts: place.marts,
       queryMs: options.maxSeconds * 1_000,
       restricted: options.transcripts === true ? undefined : readersOf({ settings, place }),
@@ -112,7 +116,7 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
           analytics: config.analytics,
           reader,
           limits: { rows: options.maxRows, bytes: options.maxBytes, billedBytes: options.maxBilledGb * gigabyte },
-          search: options.transcripts === true ? warehouse.search : undefined,
+          search: options.transcripts === true ? requireFrom(warehouse, 'search') : undefined,
           explainDay: (at) => explain(config, store, at),
           explain: explainAt,
           record: (what, actor) => recorder.record({ kind: 'assistant', what, actor }),

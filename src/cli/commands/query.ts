@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { openWarehouse, settingsOf } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
 import { terminal } from '../../lib/errors.ts';
+import { requireFrom } from '../../warehouse/warehouse.ts';
 import { argument, leaf, option } from '../shell/define.ts';
 import { abortOnSignals, renderTable } from '../shell/output.ts';
 
@@ -107,7 +108,7 @@ query runs under a role that can only read tables and marts (reader_url_file, el
     const warehouse = openWarehouse(services, store, options.warehouse);
     const sql = await readSql(given);
     const { marts } = settingsOf(services.config, warehouse.name).place;
-    const reader = warehouse.openReader({ marts });
+    const reader = requireFrom(warehouse, 'openReader')({ marts });
     services.defer(() => reader.close());
     const rows = await abortOnSignals((signal) => reader.ask(sql, signal)).catch(explainAt(sql));
     return [{ warehouse: warehouse.name, rows }, renderTable(rows)];

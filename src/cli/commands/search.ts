@@ -5,6 +5,7 @@ import { refuseEmptyRange } from '../../app/temporal.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { readSpeaker } from '../../marts/mart.ts';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
+import { requireFrom } from '../../warehouse/warehouse.ts';
 import { argument, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
 
@@ -80,7 +81,7 @@ them from standard input.`,
     refuseEmptyRange(options);
     const { from, to, side, then, limit } = options;
     const speaker = readSpeaker(side, services.config.analytics);
-    const { search } = openWarehouse(services, store, options.warehouse);
+    const search = requireFrom(openWarehouse(services, store, options.warehouse), 'search');
     // Arguments stand in process lists, and what somebody searches for may be a person.
     const asked = words.length === 1 && words[0] === '-' ? await text(process.stdin) : words.join(' ');
     const result = await search.find({ text: asked, thenText: then, from, to, ...speaker, limit });

@@ -7,6 +7,7 @@ import { requestWalk, walkToEnd } from '../../store/loads/warehouses.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import type { SearchIndexStatus } from '../../warehouse/search.ts';
+import { requireFrom } from '../../warehouse/warehouse.ts';
 import { argument, group, leaf } from '../shell/define.ts';
 import { followWorkflow } from '../shell/follow.ts';
 import { endWith, untilStopped } from '../shell/output.ts';
@@ -76,9 +77,10 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
     within: withStore,
     run: async (name, _options, store, services) => {
       const warehouse = openWarehouse(services, store, name);
+      const search = requireFrom(warehouse, 'search');
       if (action === 'create') {
         await warehouse.migrate();
-        await warehouse.search.create({
+        await search.create({
           onProgress: (indexed) => {
             if (indexed % 10_000 === 0) services.say(`${indexed} calls indexed …`);
           },
@@ -88,8 +90,8 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
             ),
         });
       }
-      if (action === 'drop') await warehouse.search.drop();
-      const status = await warehouse.search.status();
+      if (action === 'drop') await search.drop();
+      const status = await search.status();
       return [{ warehouse: warehouse.name, ...status }, describeIndex(warehouse.name, status)];
     },
   });

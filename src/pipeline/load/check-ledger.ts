@@ -4,10 +4,8 @@
  * every few seconds.
  */
 
-import type { CallTableName } from '../../../schemas/tables.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
-import { partsOf } from '../../lib/pages.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { joining } from '../../lib/timing.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
@@ -19,6 +17,7 @@ import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../sto
 import { readStateRow } from '../../store/status/state-row.ts';
 import { isIncomplete, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
+import type { RestoreChecks, StoredLoad } from '../../warehouse/restore.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
 
@@ -126,7 +125,7 @@ export const checkBeforeLoad = (warehouse: Warehouse, check: ReturnType<typeof c
       return await work();
     } catch (error) {
       if (error instanceof CallsyncError && error.kind === 'terminal') migrated = undefined;
-      if (!isTableMissing(error)) throw error;
+      if (!isTableMissing(warehouse, error)) throw error;
       migrated = undefined;
       check.suspect(warehouse);
       throw transient(error.code, error.message, { cause: error });
@@ -153,9 +152,9 @@ const planAgain = (restored?: 'ledger' | 'warehouse'): CallsyncError =>
 
 /** Asked only where a question costs next to nothing. */
 const lacksLatest = async (warehouse: Warehouse, loadId: string | undefined): Promise<boolean> =>
-  warehouse.immediate &&
+  warehouse.traits.immediate &&
   loadId !== undefined &&
-  (await warehouse.query(`SELECT 1 FROM loads WHERE load_id = '${loadId}'`)).length === 0;
+  (await warehouse.restore?.findLoads([loadId]))?.has(loadId) === false;
 
 /**
  * The epoch comes first: the slow rest may be interrupted, and the next caller repeats it.
@@ -213,7 +212,7 @@ const migrateWhole = async (deps: LedgerCheckDeps, warehouse: Warehouse): Promis
   try {
     await isEmptied(deps.store, warehouse);
   } catch (error) {
-    if (!isTableMissing(error)) throw error;
+    if (!isTableMissing(warehouse, error)) throw error;
     await fillWarehouses(deps, new Map([[warehouse, { unknown: [], lost: { since: 0, loadIds: [] } }]]));
   }
   await warehouse.migrate();
@@ -229,7 +228,8 @@ const beginEpoch = async ({ store, warehouses }: LedgerCheckDeps, epoch: number,
   // A backup may be older than the registration of a warehouse.
   for (const { name } of warehouses) await registerWarehouse(store, name, flattenVersion);
   let highest = 0;
-  for (const warehouse of compared.keys()) highest = Math.max(highest, await findHighestEpoch(warehouse));
+  for (const warehouse of compared.keys())
+    highest = Math.max(highest, (await warehouse.restore?.findHighestEpoch()) ?? 0);
   return await issueEpoch(store, epoch === 0 ? 'created' : 'restored', highest, true);
 };
 
@@ -249,14 +249,18 @@ const healLedger = async ({ store, say }: LedgerCheckDeps, epoch: number, compar
 
 // Compares the loads of ledger and warehouse. A load that only one side has was lost by the other.
 
-type UnknownLoad = { readonly loadId: string; readonly epoch: number };
-
-type Comparison = Awaited<ReturnType<typeof compare>>;
+interface Comparison {
+  /**
+   * Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. Where calls are stored under
+   * their dates, all of them, if the warehouse was never compared before: then the ledger does not know these dates.
+   */
+  readonly unknown: readonly StoredLoad[];
+  /** Loads that the ledger knows to be committed and the warehouse lacks. */
+  readonly lost: Awaited<ReturnType<typeof findLost>>;
+}
 
 /** Least number of loads to compare, of any age. */
 const comparedLoads = 1_000;
-/** Most ids in one query of a warehouse. */
-const idsPerQuery = 500;
 /** Clocks of warehouses, store and workers may differ by this much; in microseconds. */
 const clockMargin = 15 * 60_000_000;
 
@@ -269,92 +273,49 @@ const compareWithWarehouse = async (deps: LedgerCheckDeps, warehouse: Warehouse,
   try {
     return await compare(deps.store, warehouse, epoch);
   } catch (error) {
-    if (!isTableMissing(error)) throw error;
+    if (!isTableMissing(warehouse, error)) throw error;
     await migrateWhole(deps, warehouse);
     return await compare(deps.store, warehouse, epoch);
   }
 };
 
 /** The tables of the warehouse were dropped, or it is being restored. */
-const isTableMissing = (error: unknown): error is CallsyncError =>
-  error instanceof CallsyncError && ['DATABASE_INCOMPLETE', 'BIGQUERY_NOT_FOUND'].includes(error.code);
-
-/** The highest epoch of anything that the warehouse holds; 0 = nothing. */
-const findHighestEpoch = async (warehouse: Warehouse): Promise<number> => {
-  const each = ['loads', 'calls', 'tombstones'].map((table) => `SELECT max(ledger_epoch) AS epoch FROM ${table}`);
-  // The local BigQuery takes a bare UNION for no SELECT.
-  const [row] = await warehouse.query(`SELECT max(epoch) AS epoch FROM (${each.join(' UNION ALL ')}) AS each_table`);
-  return Number(row?.epoch ?? 0);
-};
+const isTableMissing = ({ traits }: Warehouse, error: unknown): error is CallsyncError =>
+  error instanceof CallsyncError && traits.faults.tableMissing.includes(error.code);
 
 /** Calls whose rows came with these loads in a higher revision than the ledger has, newest load first, at most `limit`. */
-const listForgotten = async (store: Store, warehouse: Warehouse, loads: readonly UnknownLoad[], limit: number) => {
+const listForgotten = async (store: Store, warehouse: Warehouse, loads: readonly StoredLoad[], limit: number) => {
   const ids: string[] = [];
-  // By both columns, as the index of the calls has them.
-  const epochs = [...new Set(loads.map(({ epoch }) => epoch))].join(', ');
-  for (const page of pagesOf(loads.map(({ loadId }) => loadId))) {
-    const sql = `SELECT call_id, revision FROM calls WHERE ledger_epoch IN (${epochs}) AND load_id IN (${page})`;
-    const rows = await warehouse.query(sql);
-    const calls = rows.map((row) => ({ callId: row.call_id as string, revision: Number(row.revision) }));
+  for await (const calls of warehouse.restore?.listCallsOf(loads) ?? []) {
     ids.push(...(await olderInLedger(store, calls)));
     if (ids.length >= limit) break;
   }
   return ids.slice(0, limit);
 };
 
-const compare = async (store: Store, warehouse: Warehouse, epoch: number) => {
+const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
+  const { restore, traits } = warehouse;
+  if (restore === undefined) return { unknown: [], lost: undefined };
   const last = await history.lastComparison(store, warehouse.name);
   const since = last === undefined ? {} : { since: last - clockMargin };
   // Read before the warehouse, so that loads that commit in between do not look lost.
   const committed = await history.listCommitted(store, warehouse.name, { limit: comparedLoads, ...since });
-  const newest = `SELECT load_id FROM loads ORDER BY loaded_at DESC LIMIT ${comparedLoads}`;
-  const recent = last === undefined ? '' : ` OR loaded_at >= TIMESTAMP '${iso(last - clockMargin)}'`;
-  const sql = `SELECT load_id, ledger_epoch FROM loads WHERE load_id IN (${newest})${recent} ORDER BY loaded_at DESC`;
-  const rows = await warehouse.query(sql);
-  const own = rows
-    .map((row) => ({ loadId: row.load_id as string, epoch: Number(row.ledger_epoch) }))
-    .filter((load) => load.epoch >= epoch && isKey(load.loadId));
-  const present = new Set(rows.map((row) => row.load_id));
-  const lost = await findLost(store, warehouse, committed, present);
+  const stored = await restore.listLoads(comparedLoads, last === undefined ? undefined : last - clockMargin);
+  // `isKey` keeps out ids that other programs wrote.
+  const own = stored.filter((load) => load.epoch >= epoch && isKey(load.loadId));
+  const present = new Set(stored.map(({ loadId }) => loadId));
+  const lost = await findLost(store, { name: warehouse.name, restore }, committed, present);
   // Under dates that the store has forgotten, or never knew of a dataset that had another name.
-  const isNew = last === undefined && warehouse.partitionOf(null) !== undefined;
+  const isNew = last === undefined && traits.partitionOf(null) !== undefined;
   return {
-    /**
-     * Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. Where calls are stored under
-     * their dates, all of them, if the warehouse was never compared before: then the ledger does not know these dates.
-     */
     unknown: epoch === 0 ? [] : isNew ? own : await listUnknown(store, own),
-    /** Loads that the ledger knows to be committed and the warehouse lacks. */
     lost: lost === undefined && (await isEmptied(store, warehouse)) ? { since: 0, loadIds: [] } : lost,
   };
 };
 
-/** Conditions of the calls that have rows in a table; undefined where `calls` does not tell. */
-const toldBy: Readonly<Record<Exclude<CallTableName, 'documents'>, string | undefined>> = {
-  calls: undefined,
-  utterances: 'utterance_count > 0',
-  tags: 'tag_count > 0',
-  metadata: undefined,
-  udfs: undefined,
-  contacts: 'in_data IS NOT NULL OR out_data IS NOT NULL',
-  redactions: undefined,
-};
-
-/**
- * Whether `calls` has no rows, or a table has none of those of which `calls` tells. Without a column BigQuery bills next to nothing.
- * @throws CallsyncError also where a table is missing
- */
-const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
-  if (!(await history.hasLoadedCalls(store, warehouse.name))) return false;
-  const exist = ['tombstones', ...Object.keys(toldBy)].map((name) => `EXISTS (SELECT 1 FROM ${name}) AS ${name}`);
-  const [found = {}] = await warehouse.query(`SELECT ${exist.join(', ')}`);
-  if (found.calls !== true) return true;
-  for (const [table, calls] of Object.entries(toldBy)) {
-    if (calls === undefined || found[table] === true) continue;
-    if ((await warehouse.query(`SELECT 1 FROM calls WHERE ${calls} LIMIT 1`)).length > 0) return true;
-  }
-  return false;
-};
+/** Whether rows went of calls that were loaded. @throws CallsyncError also where a table is missing */
+const isEmptied = async (store: Store, { name, restore }: Warehouse): Promise<boolean> =>
+  (await history.hasLoadedCalls(store, name)) && (await restore?.isEmptied()) === true;
 
 /**
  * Whether a warehouse lacks its tables, all calls, or one of the newest committed loads: others may have come since it was set
@@ -365,25 +326,30 @@ export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boole
   try {
     return (await compare(store, warehouse, 0)).lost !== undefined;
   } catch (error) {
-    if (!isTableMissing(error)) throw error;
+    if (!isTableMissing(warehouse, error)) throw error;
     return true;
   }
 };
 
-const listUnknown = async (store: Store, loads: readonly UnknownLoad[]): Promise<readonly UnknownLoad[]> => {
+const listUnknown = async (store: Store, loads: readonly StoredLoad[]): Promise<readonly StoredLoad[]> => {
   const ids = loads.map(({ loadId }) => loadId);
   const unknown = new Set(await history.unknownLoads(store, ids));
   return loads.filter(({ loadId }) => unknown.has(loadId));
 };
 
 /** The loads that the warehouse lacks; goes back until it has one. */
-const findLost = async (store: Store, warehouse: Warehouse, newest: Loads, present: ReadonlySet<unknown>) => {
+const findLost = async (
+  store: Store,
+  { name, restore }: { readonly name: string; readonly restore: RestoreChecks },
+  newest: Loads,
+  present: ReadonlySet<string>,
+) => {
   const loadIds: string[] = [];
   let since = Number.POSITIVE_INFINITY;
   let skip = 0;
   for (let page = newest; page.length > 0; ) {
     const doubtful = page.filter(({ loadId }) => !present.has(loadId));
-    const there = await findLoads(warehouse, doubtful);
+    const there = await restore.findLoads(doubtful.map(({ loadId }) => loadId));
     const lost = doubtful.filter(({ loadId }) => !there.has(loadId));
     for (const { loadId, plannedAt } of lost) {
       loadIds.push(loadId);
@@ -392,22 +358,8 @@ const findLost = async (store: Store, warehouse: Warehouse, newest: Loads, prese
     // The ledger learns of a commit a moment later, so the last load of a page may be lost while an earlier load is not.
     if (lost.length < page.length) return loadIds.length === 0 ? undefined : { since, loadIds };
     skip += page.length;
-    page = await history.listCommitted(store, warehouse.name, { skip, limit: comparedLoads });
+    page = await history.listCommitted(store, name, { skip, limit: comparedLoads });
   }
   // The warehouse has none of them, so all loads before the oldest known one are lost, too.
   return loadIds.length === 0 ? undefined : { since: 0, loadIds };
 };
-
-const findLoads = async (warehouse: Warehouse, loads: Loads): Promise<ReadonlySet<unknown>> => {
-  const found = new Set<unknown>();
-  for (const page of pagesOf(loads.map(({ loadId }) => loadId))) {
-    const rows = await warehouse.query(`SELECT load_id FROM loads WHERE load_id IN (${page})`);
-    for (const row of rows) found.add(row.load_id);
-  }
-  return found;
-};
-
-/** Ids for SQL. callsync made them, so they have no quotes. `isKey` keeps out ids that other programs wrote. */
-function* pagesOf(ids: readonly string[]): Generator<string> {
-  for (const part of partsOf(ids, idsPerQuery)) yield part.map((id) => `'${id}'`).join(', ');
-}

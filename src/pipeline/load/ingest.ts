@@ -178,11 +178,11 @@ const promptMicros = 2_000_000;
  */
 const timesVisible = async (warehouse: Warehouse, result: LoadResult, found: readonly InvisibleDelivery[]) => {
   const { unchanged, committedAt = Date.now() * 1000 } = result;
-  const isLate = (receivedAt: number) => warehouse.immediate && committedAt - receivedAt > promptMicros;
+  const isLate = (receivedAt: number) => warehouse.traits.immediate && committedAt - receivedAt > promptMicros;
   const doubtful = found.filter((one) => unchanged > 0 || one.isDoubtful || isLate(one.receivedAt));
   const known = new Map<string, ChangeTime[]>(doubtful.map(({ callId }) => [callId, []]));
   if (known.size > 0)
-    for await (const one of warehouse.listChangeTimes([...known.keys()])) known.get(one.callId)?.push(one);
+    for await (const one of warehouse.proof.listChangeTimes([...known.keys()])) known.get(one.callId)?.push(one);
   return found.map(({ callId, revision, receivedAt }) => {
     const later = (known.get(callId) ?? []).filter((one) => one.revision >= revision && one.loadedAt >= receivedAt);
     return Math.min(committedAt, ...later.map(({ loadedAt }) => loadedAt));
@@ -238,7 +238,7 @@ const isBacklog = (origin: string): boolean => origin === 'import' || origin.sta
 /** Plans one load for each immediate warehouse. */
 const planLoads = async (deps: IngestDeps, tx: Transaction, changed: readonly LedgerRow[], origin: string) => {
   const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
-  for (const target of deps.targets.filter(({ warehouse }) => warehouse.immediate)) {
+  for (const target of deps.targets.filter(({ warehouse }) => warehouse.traits.immediate)) {
     const plan = await planLoad(tx, { warehouse: target.warehouse.name, flattenVersion, origin }, changed);
     loads.push({ plan, target });
   }

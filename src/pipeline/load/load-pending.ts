@@ -59,7 +59,9 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
     });
   }
   await keepRegistered(store, input.warehouse, flattenVersion);
-  const { limit, newOnly, mayCommit } = await paceRun(target, input.origin, () => countPending(store, input.warehouse));
+  const { limit, newOnly, mayCommit } = await paceRun(target.warehouse, input.origin, () =>
+    countPending(store, input.warehouse),
+  );
   const until = performance.now() + maxMs;
   const running: string[] = [];
   let [sent, changed, more] = [0, 0, false];
@@ -87,7 +89,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
     }
   };
   // A server writes one load while the next is prepared. Logs go with loads of the first lane.
-  const lanes = target.warehouse.immediate ? [true, false] : [true];
+  const lanes = target.warehouse.traits.immediate ? [true, false] : [true];
   for (const one of await Promise.allSettled(lanes.map(lane))) if (one.status === 'rejected') throw one.reason;
   if (more) return { sent, changed, more, held: 0 };
   await keepSyncState(deps, target);
@@ -104,15 +106,15 @@ const longestPauseMs = 15_000;
  * the sweep batches these calls; new calls and erasures do not wait.
  */
 export const paceRun = async (
-  { warehouse }: { readonly warehouse: Pick<Warehouse, 'maxCallsPerLoad' | 'nextCommitInMs'> },
+  { pace, traits }: Pick<Warehouse, 'pace' | 'traits'>,
   origin: string,
   countWaiting: () => Promise<number>,
 ) => {
   const waitMs = async (kind: 'any' | 'changes' | 'interval'): Promise<number> =>
-    origin === 'pending' ? ((await warehouse.nextCommitInMs?.(kind)) ?? 0) : 0;
-  const waiting = warehouse.nextCommitInMs === undefined ? Number.POSITIVE_INFINITY : await countWaiting();
+    origin === 'pending' ? ((await pace?.nextCommitInMs(kind)) ?? 0) : 0;
+  const waiting = pace === undefined ? Number.POSITIVE_INFINITY : await countWaiting();
   // A backlog of a full load does not wait.
-  const isEarly = waiting < warehouse.maxCallsPerLoad && (await waitMs('interval')) > 0;
+  const isEarly = waiting < traits.maxCallsPerLoad && (await waitMs('interval')) > 0;
   return {
     limit: isEarly ? undefined : waiting,
     newOnly: (await waitMs('changes')) > 0,
@@ -141,8 +143,8 @@ const planBatch = async (deps: IngestDeps, target: WarehouseTarget, options: Bat
 };
 
 /** The warehouse refuses some of the rows, and would take others. */
-const isRefusal = (error: unknown): error is CallsyncError =>
-  error instanceof CallsyncError && /^(DATABASE_REFUSED|BIGQUERY_(REFUSED|TOO_LARGE))$/.test(error.code);
+const isRefusal = ({ traits }: Warehouse, error: unknown): error is CallsyncError =>
+  error instanceof CallsyncError && traits.faults.rowsRefused.includes(error.code);
 /** If so many calls are refused and no load is committed, the fault is not one of single calls. */
 const mostRefused = 5;
 
@@ -158,7 +160,7 @@ const commitPending = async (deps: IngestDeps, target: WarehouseTarget, planned:
       changed += await commitWhole(deps, target, part);
       loads += 1;
     } catch (error) {
-      if (first === undefined || !isRefusal(error)) throw error;
+      if (first === undefined || !isRefusal(target.warehouse, error)) throw error;
       const isAlone = pending.calls.length + deliveries.length + verdicts.length === 1;
       if (isAlone && refused.push({ row: first.row, error }) === mostRefused && loads === 0) {
         // Refused calls can stand in a row: the last one of the batch tells whether the warehouse refuses all.
@@ -211,7 +213,7 @@ type PlannedPending = NonNullable<Awaited<ReturnType<typeof planPending>>>;
 const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget, options: BatchOptions) =>
   await store.transaction(async (tx) => {
     const rules = {
-      limit: warehouse.maxCallsPerLoad,
+      limit: warehouse.traits.maxCallsPerLoad,
       graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
       flattenVersion,
       newOnly: options.newOnly === true,
@@ -231,7 +233,9 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
         callId: row.callId,
         revision: row.revision,
         rewrite,
-        partition: row.tombstone ? undefined : warehouse.partitionOf(parseTimestamp(row.document?.timestamp) ?? null),
+        partition: row.tombstone
+          ? undefined
+          : warehouse.traits.partitionOf(parseTimestamp(row.document?.timestamp) ?? null),
       })),
     );
     return { plan, pending, deliveries, verdicts };
@@ -263,7 +267,7 @@ export const listPending = async (deps: IngestDeps): Promise<Record<string, numb
  */
 export const keepSyncState = async (deps: Pick<IngestDeps, 'store' | 'log'>, { warehouse }: WarehouseTarget) => {
   const { store } = deps;
-  if (!(await claimHeartbeat(store, warehouse.name, warehouse.heartbeatMs))) return;
+  if (!(await claimHeartbeat(store, warehouse.name, warehouse.traits.heartbeatMs))) return;
   const row = await readStateRow(store, warehouse.name);
   const kept = await unlessAway(deps, warehouse, 'sync_state could not be kept', async () => {
     await warehouse.recordState(row);

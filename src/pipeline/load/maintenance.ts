@@ -54,7 +54,7 @@ export const runMaintenance = async (deps: MaintenanceDeps) => {
   await attempt('counters', () => joinCounters(store));
   await attempt('ends of processing', () => alignProcessed(store, deps.processedField));
   for (const warehouse of warehouses)
-    await attempt(`logs of ${warehouse.name}`, () => warehouse.expireLogs(logRetention));
+    await attempt(`logs of ${warehouse.name}`, async () => await warehouse.expireLogs?.(logRetention));
   const result = {
     expired: await expireRows(store, retention, attempt),
     aged: ages && (await attempt('ages', () => applyAges(deps, ages, { dryRun: false }))),

@@ -1,5 +1,5 @@
 /** Repeats erasures and holds after a restore of ledger or warehouses. */
-import { gatherParts, readPages } from '../../lib/pages.ts';
+import { gatherParts } from '../../lib/pages.ts';
 import { isKey } from '../../store/erasure-log.ts';
 import { findKnown } from '../../store/gate.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
@@ -22,7 +22,7 @@ export const replayErasures = async (store: Store, warehouses: readonly Warehous
   const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
   if (all) {
     for (const warehouse of warehouses) {
-      for await (const page of listTombstones(warehouse)) {
+      for await (const page of warehouse.restore?.listTombstones() ?? []) {
         const made = page.filter(isKey);
         const fresh = made.flatMap((call) => (keys.has(call) ? [] : { call }));
         await log.append(store, fresh);
@@ -57,25 +57,11 @@ type LogPlace = NonNullable<Parameters<Store['erasures']['log']['read']>[0]>;
 /** Place in the log. A restored ledger has an older place, so later erasures are read again. */
 const replayedTo = 'erasures_replayed_to';
 
-/** Keys of one statement, because a warehouse may have one for each expired call. */
-const tombstonesAtOnce = 20_000;
-
-async function* listTombstones(warehouse: Warehouse): AsyncGenerator<readonly string[]> {
-  const rows = readPages<{ readonly call_key?: unknown }>(
-    tombstonesAtOnce,
-    async (last) =>
-      await warehouse.query(
-        `SELECT call_key FROM tombstones WHERE call_key > '${last?.call_key ?? ''}' ORDER BY call_key LIMIT ${tombstonesAtOnce}`,
-      ),
-  );
-  for await (const page of rows) yield page.map((row) => row.call_key as string);
-}
-
 const idsAtOnce = 2_000;
 
 /** Finds the calls behind keyed hashes and erases them: first in the ledger, then calls of a warehouse that the ledger does not know. */
 const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[]): Promise<void> => {
-  for (const ids of [listCallIds(store), ...warehouses.map((warehouse) => warehouse.listCallIds('all'))])
+  for (const ids of [listCallIds(store), ...warehouses.map((warehouse) => warehouse.proof.listCallIds('all'))])
     for await (const page of gatherParts(ids, idsAtOnce)) {
       const known = await findKnown(store, page.map(store.keyOf));
       const erased = page.filter((id) => known.get(store.keyOf(id))?.erased === true);

@@ -224,7 +224,7 @@ const search = async (
     const { waiting = 0, dates } = sent.get(name) ?? {};
     const [erased, rows] = await Promise.all([
       unlessAway(deps, warehouse, 'tombstones could not be counted', () => countTombstones(warehouse, keys)),
-      unlessAway(deps, warehouse, 'rows could not be searched', () => warehouse.rowsLeft(callIds, dates)),
+      unlessAway(deps, warehouse, 'rows could not be searched', () => warehouse.proof.rowsLeft(callIds, dates)),
     ]);
     warehouses.push({ name, erased: erased ?? null, waiting, rows: rows ?? null });
     sent.delete(name);
@@ -313,11 +313,18 @@ export const listCopies = (targets: readonly WarehouseTarget[], at: Date): Platf
     until: null,
     why: 'models of calls in the package are views and hold no copy; a table that you build of such a model (callsync_incremental, +materialized: table, or a model of your own) keeps its rows until its next build',
   },
-  ...targets.map(({ warehouse: { name, keepsDeleted } }) => ({
-    of: name,
-    until: keepsDeleted.days === null ? null : new Date(at.getTime() + keepsDeleted.days * dayMs).toISOString(),
-    why: keepsDeleted.why,
-  })),
+  ...targets.map(
+    ({
+      warehouse: {
+        name,
+        traits: { keepsDeleted },
+      },
+    }) => ({
+      of: name,
+      until: keepsDeleted.days === null ? null : new Date(at.getTime() + keepsDeleted.days * dayMs).toISOString(),
+      why: keepsDeleted.why,
+    }),
+  ),
 ];
 
 /** All forms of a value in the receipt. */

@@ -30,7 +30,7 @@ interface ComparedCalls {
 export const compareWarehouse = async (deps: IngestDeps, target: WarehouseTarget, input: ComparedCalls) => {
   const { level, alive } = input;
   const guards: Guards = new Map();
-  if (input.range !== undefined) await collectGuards(target.warehouse.listGuards(input.range), guards);
+  if (input.range !== undefined) await collectGuards(target.warehouse.proof.listGuards(input.range), guards);
   const wanted = new Set(input.callIds);
   const extra = [...guards.values()].flat().filter(({ callId }) => !wanted.has(callId));
   const known =
@@ -70,7 +70,7 @@ const collectGuards = async (found: AsyncIterable<CallGuard>, guards: Guards = n
 const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: ComparedCalls & { guards: Guards }) => {
   const { guards } = input;
   const unlisted = input.callIds.filter((id) => !guards.has(id));
-  if (unlisted.length > 0) await collectGuards(target.warehouse.listGuards({ callIds: unlisted }), guards);
+  if (unlisted.length > 0) await collectGuards(target.warehouse.proof.listGuards({ callIds: unlisted }), guards);
   const digests = input.level === 'rows' ? await readDigests(target, input.callIds, guards) : undefined;
   const epoch = await deps.store.epoch();
   const missing = new Set<string>();
@@ -121,19 +121,19 @@ const isEqual = (
     return false;
   if (digests === undefined) return true;
   const found = digests.get(row.callId);
-  return found !== undefined && isDeepStrictEqual(found, warehouse.digestOf(row.callId, rows));
+  return found !== undefined && isDeepStrictEqual(found, warehouse.proof.digestOf(row.callId, rows));
 };
 
 /** Digests of the rows that the warehouse has, by call id. */
 const readDigests = async (target: WarehouseTarget, callIds: readonly string[], guards: Guards) => {
   const present = callIds.flatMap((id) => guards.get(id) ?? []);
   const { warehouse } = target;
-  const partitions = present.map(({ callTimestamp }) => warehouse.partitionOf(callTimestamp));
+  const partitions = present.map(({ callTimestamp }) => warehouse.traits.partitionOf(callTimestamp));
   // A warehouse without partitions has none to name.
   const dates = new Set(partitions.filter((one) => one !== undefined));
   const digests = new Map<string, CallDigest>();
   const ids = present.map(({ callId }) => callId);
-  for await (const digest of warehouse.digestCalls(ids, dates)) digests.set(digest.callId, digest);
+  for await (const digest of warehouse.proof.digestCalls(ids, dates)) digests.set(digest.callId, digest);
   return digests;
 };
 
@@ -168,7 +168,8 @@ export const healWarehouse = async (
   }
   // A load replaces rows only in the partition that the ledger recorded. Rows that were moved by hand would stay as
   // duplicates.
-  if (target.warehouse.partitionOf(null) !== undefined && wrong.length > 0) await target.warehouse.removeOrphans(wrong);
+  if (target.warehouse.traits.partitionOf(null) !== undefined && wrong.length > 0)
+    await target.warehouse.proof.removeOrphans(wrong);
   const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
   return new Set([...after.missing, ...after.different]);
 };
@@ -187,23 +188,23 @@ export const sendRowsAgain = async (store: Store, warehouse: string, callIds: re
  * guard. The guards are read first, so that a load under way cannot be ahead of the ledger.
  */
 const removeIrreplaceable = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget, ids: readonly string[]) => {
-  const guards = await collectGuards(warehouse.listGuards({ callIds: ids }));
+  const guards = await collectGuards(warehouse.proof.listGuards({ callIds: ids }));
   const epoch = await store.epoch();
   const found: CallGuard[] = [];
   for await (const batch of readExpected(store, warehouse.name, ids)) {
     for (const { row, applied } of batch) {
-      const partition = warehouse.partitionOf(parseTimestamp(row.document?.timestamp) ?? null);
+      const partition = warehouse.traits.partitionOf(parseTimestamp(row.document?.timestamp) ?? null);
       // Newer workers may flatten otherwise.
       const highest = [epoch, row.revision, Math.max(flattenVersion, applied?.flattenVersion ?? 0)];
       for (const guard of guards.get(row.callId) ?? [])
         if (
-          warehouse.partitionOf(guard.callTimestamp) !== partition ||
+          warehouse.traits.partitionOf(guard.callTimestamp) !== partition ||
           isAbove([guard.epoch, guard.revision, guard.flattenVersion], highest)
         )
           found.push(guard);
     }
   }
-  if (found.length > 0) await warehouse.removeCalls(found, { keepsChanges: true });
+  if (found.length > 0) await warehouse.proof.removeCalls(found, { keepsChanges: true });
 };
 
 /** In the order of guards: the first parts that differ decide. */

@@ -29,7 +29,7 @@ export const removeUnexpected = async (
   const guards = new Map(unexpected.filter((guard) => guard.epoch >= epoch).map((guard) => [guard.callId, guard]));
   const { found, unknown } = await askSingly(deps, [...guards.keys()], options);
   if (unknown.length > 0) {
-    await target.warehouse.removeCalls(unknown.flatMap((id) => guards.get(id) ?? []));
+    await target.warehouse.proof.removeCalls(unknown.flatMap((id) => guards.get(id) ?? []));
     // A delivery may have brought such a call meanwhile: its rows, if they were among the removed, are written again.
     await sendRowsAgain(deps.store, target.warehouse.name, [...(await readHeads(deps.store, unknown)).keys()]);
   }
@@ -80,19 +80,19 @@ export const removeStray = async (deps: ReadDeps, now: number, options: RunOptio
     const { warehouse } = target;
     await unlessAway(deps, warehouse, 'stray rows could not be removed', async () => {
       for (const range of ranges)
-        for await (const ids of gatherParts(warehouse.listCallIds(range), idsAtOnce)) {
+        for await (const ids of gatherParts(warehouse.proof.listCallIds(range), idsAtOnce)) {
           const known = await readHeads(deps.store, ids);
           const callIds = ids.filter((id) => !known.has(id));
           if (callIds.length === 0) continue;
           const guards: CallGuard[] = [];
-          for await (const guard of warehouse.listGuards({ callIds })) guards.push(guard);
+          for await (const guard of warehouse.proof.listGuards({ callIds })) guards.push(guard);
           removed += (await removeUnexpected(deps, target, guards, options)).size;
         }
       const orphans: string[] = [];
-      for await (const callId of warehouse.listOrphans({ part, of })) orphans.push(callId);
+      for await (const callId of warehouse.proof.listOrphans({ part, of })) orphans.push(callId);
       if (orphans.length === 0) return;
       await sendRowsAgain(deps.store, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
-      await warehouse.removeOrphans(orphans);
+      await warehouse.proof.removeOrphans(orphans);
       removed += orphans.length;
       deps.log('orphan rows removed', { warehouse: warehouse.name, calls: orphans.length });
     });

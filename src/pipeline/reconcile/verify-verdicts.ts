@@ -40,7 +40,7 @@ const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']
   const lacking = new Map(stored);
   for (const { digest } of unloaded) lacking.delete(digest);
   try {
-    for await (const row of warehouse.rowsOf('verdicts')) {
+    for await (const row of warehouse.proof.rowsOf('verdicts')) {
       verdicts += 1;
       oldest = Math.min(oldest, Number(row.compared_at));
       lacking.delete(row.digest);

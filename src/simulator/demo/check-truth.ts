@@ -39,7 +39,7 @@ const fingerprintWarehouse = async (warehouse: Warehouse): Promise<{ prints: Fin
   const prints: Fingerprints = new Map();
   let duplicated = 0;
   for (const name of compared) {
-    for await (const row of warehouse.rowsOf(name)) {
+    for await (const row of warehouse.proof.rowsOf(name)) {
       if (name === 'calls' && prints.has(row.call_id as string)) duplicated += 1;
       addRow(prints, name, row);
     }
@@ -121,7 +121,7 @@ export const checkTruth = async (
 
 // Whether two warehouses hold the same rows after a demo.
 
-type Rows = Pick<Warehouse, 'rowsOf'>;
+type Rows = { readonly proof: Pick<Warehouse['proof'], 'rowsOf'> };
 type Equality = Awaited<ReturnType<typeof checkEqual>>;
 
 /** `changes`, `loads`, `verdicts` and `sync_state` tell of one warehouse each; `words` is a view over `utterances`, whose words are compared. */
@@ -138,7 +138,7 @@ export const checkEqual = async (left: Rows, right: Rows, tables: readonly strin
   for (const table of tables.filter((name) => !notCompared.has(name)) as Exclude<DigestedName, 'words'>[]) {
     const sums = new Map<string, bigint>();
     const addUp = async (warehouse: Rows, sign: bigint): Promise<void> => {
-      for await (const row of warehouse.rowsOf(table)) {
+      for await (const row of warehouse.proof.rowsOf(table)) {
         const key = tableOf(table)
           .key.map((name) => `${name}=${row[name]}`)
           .join(' ');

@@ -6,7 +6,8 @@ import { partsOf } from '../../lib/pages.ts';
 import { wait } from '../../lib/timing.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { type Ask, createReading } from '../reading.ts';
-import type { Lease, Warehouse } from '../warehouse.ts';
+import { createRestoreChecks } from '../restore.ts';
+import type { Lease, LoadBatch, Proof, ReaderRights, Warehouse } from '../warehouse.ts';
 import { type Connection, createRest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { quote } from './ddl.ts';
@@ -22,6 +23,8 @@ import { failTo, type Pause, retry } from './retry.ts';
 import { createTranscriptSearch } from './search.ts';
 
 const requestTimeoutMs = 60_000;
+const keptDeleted =
+  'BigQuery keeps deleted rows for its time travel (7 days at most) and 7 days of fail-safe after it, counted from the load that deletes them; staging tables of a load that failed for a day; its history of jobs keeps statements for 180 days, and with them the ids of calls that a load or a removal named, but no content';
 /** Keeps a script far below the 1 MB that a query may have. */
 const itemsPerRemoval = 1_000;
 /**
@@ -43,7 +46,7 @@ export const createBigqueryWarehouse = (options: {
   readonly requestTimeoutMs?: number;
   /** Gzip of uploads; by default where there is a network between. */
   readonly compress?: boolean;
-}): Warehouse & { jobsSubmitted(): number } => {
+}) => {
   const { name, config, clock = Date.now, pause = wait, lease } = options;
   const emulated = config.api_endpoint !== undefined;
   const quota = options.quota ?? createQuota(limitsOf(config), clock, options.quotaMemory);
@@ -71,20 +74,25 @@ export const createBigqueryWarehouse = (options: {
     if ((await queries.plan(sql)).type !== 'SELECT') throw notSelect();
     return await queries.run({ sql, signal }, 'plain');
   };
-  return {
+  const proof: Proof = {
     ...createReading({ dialect: dialectOf(dataset), ask: askOf(queries), documents: config.documents }),
+    removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
+    removeCalls: (guards, options) =>
+      runRemoval(guards, (some) => removeScript(dataset, config, some, options?.keepsChanges)),
+  };
+  return {
     name,
-    kind: 'bigquery',
-    keepsDeleted: {
-      days: 14,
-      why: 'BigQuery keeps deleted rows for its time travel (7 days at most) and 7 days of fail-safe after it, counted from the load that deletes them; staging tables of a load that failed for a day; its history of jobs keeps statements for 180 days, and with them the ids of calls that a load or a removal named, but no content',
+    traits: {
+      kind: 'bigquery',
+      keepsDeleted: { days: 14, why: keptDeleted },
+      immediate: false,
+      maxCallsPerLoad: config.max_calls_per_load,
+      heartbeatMs: emulated ? 15_000 : 300_000,
+      partitionOf,
+      faults: { tableMissing: ['BIGQUERY_NOT_FOUND'], rowsRefused: ['BIGQUERY_REFUSED', 'BIGQUERY_TOO_LARGE'] },
     },
-    immediate: false,
-    maxCallsPerLoad: config.max_calls_per_load,
-    partitionOf,
     migrate: () => migrate(connection),
-    ensureViews: (name, views) => ensureViews(connection, queries, name, views),
-    load: (batch) =>
+    load: (batch: LoadBatch) =>
       lease.run(`bigquery ${name}`, async (signal) => {
         try {
           return await loadBatch(loadDeps, batch, signal);
@@ -93,6 +101,13 @@ export const createBigqueryWarehouse = (options: {
           throw transient('BIGQUERY_LEASE_LOST', `Another process may be loading warehouse "${name}" now.`, { cause });
         }
       }),
+    recordState: async (row: Row) => void (await queries.run({ sql: stateQuery(dataset, row) })),
+    query,
+    proof,
+    search: createTranscriptSearch(queries, config),
+    grants: createGrants(queries, rest, config),
+    marts: { ensure: (name, views) => ensureViews(connection, queries, name, views) },
+    openReader: (rights: ReaderRights) => openReader({ queries, config, rights, query }),
     expireLogs: createLogExpiry(
       (table) => `\`${dataset}.${table}\``,
       (statements) =>
@@ -100,25 +115,19 @@ export const createBigqueryWarehouse = (options: {
           for (const sql of statements) await queries.run({ sql });
         }),
     ),
-    heartbeatMs: emulated ? 15_000 : 300_000,
-    recordState: async (row) => void (await queries.run({ sql: stateQuery(dataset, row) })),
-    query,
-    openReader: (rights) => openReader({ queries, config, rights, query }),
-    removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
-    removeCalls: (guards, options) =>
-      runRemoval(guards, (some) => removeScript(dataset, config, some, options?.keepsChanges)),
-    grants: createGrants(queries, rest, config),
-    search: createTranscriptSearch(queries, config),
-    nextCommitInMs: quota.waitMs,
-    readUsage: async () => ({
-      jobs: await quota.jobs(),
-      billedBytes: jobs.billedBytes(),
-      nextCommitInMs: await quota.waitMs('interval'),
-    }),
+    restore: createRestoreChecks(query),
+    pace: {
+      nextCommitInMs: quota.waitMs,
+      readUsage: async () => ({
+        jobs: await quota.jobs(),
+        billedBytes: jobs.billedBytes(),
+        nextCommitInMs: await quota.waitMs('interval'),
+      }),
+    },
     /** Jobs submitted since the start. */
     jobsSubmitted: jobs.submitted,
     close: async () => undefined,
-  };
+  } satisfies Warehouse & { jobsSubmitted(): number };
 };
 
 const idsPerQuery = 5_000;

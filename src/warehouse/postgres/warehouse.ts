@@ -1,10 +1,12 @@
 /** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
+import type { Row } from '../../../schemas/tables.ts';
 import type { ConnectionUrl, Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { openDatabase, runAll } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading } from '../reading.ts';
-import type { CallGuard, ReaderRights, Warehouse } from '../warehouse.ts';
+import { createRestoreChecks } from '../restore.ts';
+import type { CallGuard, Capabilities, LoadBatch, Proof, ReaderRights, Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
 import { createThreadedEncoder } from './encoder.ts';
@@ -43,7 +45,7 @@ const openFor = (
 };
 
 /** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
-export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Warehouse => {
+export const createPostgresWarehouse = (options: PostgresWarehouseOptions) => {
   const layout: Layout = options.config;
   const applyLoad = createLoader(layout, createThreadedEncoder(layout));
   const db = openFor(options);
@@ -59,49 +61,62 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     documents: layout.documents,
     moreTables: async () => ((await slow.value(removalSql(layout).hasSearch)) ? ['transcript_search'] : []),
   });
-  return {
+  const query: Warehouse['query'] = (sql, signal) => queryRows(db, sql, { signal });
+  const proof: Proof = {
     ...reading,
-    name: options.name,
-    kind: 'postgres',
-    keepsDeleted: { days: null, why: 'as the store' },
-    immediate: true,
-    maxCallsPerLoad: 250,
-    partitionOf: () => undefined,
-    migrate: async () => {
-      await migrate(schema);
-      // Rows that an ended process left.
-      filler.wake();
-    },
-    ensureViews: (name, views) => ensureViews(slow, name, views),
-    load: async (batch) => {
-      const result = await loadTimed(db, (client) => applyLoad(client, batch));
-      if (result.changed > 0) filler.wake();
-      return result;
-    },
-    expireLogs: createLogExpiry(
-      (name) => qualified(layout, name),
-      (statements) => slow.transaction(runAll(statements)),
-    ),
-    heartbeatMs: 15_000,
-    recordState: async (row) => void (await db.query(stateSql(layout), stateValues(row))),
-    query: (sql, signal) => queryRows(db, sql, { signal }),
-    openReader: (rights) => openReader({ ...options, purpose: db.purpose, ...readerOf(layout, grants, rights) }),
     removeCalls: (guards, options) => db.transaction((tx) => removeCalls(tx, layout, guards, options?.keepsChanges)),
     removeOrphans: (callIds) =>
       db.transaction(async (tx) => {
         for (const sql of removalSql(layout).orphans) await tx.query(sql, [callIds]);
       }),
-    grants,
+  };
+  return {
+    name: options.name,
+    traits: {
+      kind: 'postgres',
+      keepsDeleted: { days: null, why: 'as the store' },
+      immediate: true,
+      maxCallsPerLoad: 250,
+      heartbeatMs: 15_000,
+      partitionOf: () => undefined,
+      faults: { tableMissing: ['DATABASE_INCOMPLETE'], rowsRefused: ['DATABASE_REFUSED'] },
+    },
+    migrate: async () => {
+      await migrate(schema);
+      // Rows that an ended process left.
+      filler.wake();
+    },
+    load: async (batch: LoadBatch) => {
+      const result = await loadTimed(db, (client) => applyLoad(client, batch));
+      if (result.changed > 0) filler.wake();
+      return result;
+    },
+    recordState: async (row: Row) => void (await db.query(stateSql(layout), stateValues(row))),
+    query,
+    proof,
     search: createTranscriptSearch(schema, filling),
+    grants,
+    marts: { ensure: (name, views) => ensureViews(slow, name, views) },
+    openReader: (rights: ReaderRights) =>
+      openReader({ ...options, purpose: db.purpose, ...readerOf(layout, grants, rights) }),
+    expireLogs: createLogExpiry(
+      (name) => qualified(layout, name),
+      (statements) => slow.transaction(runAll(statements)),
+    ),
+    restore: createRestoreChecks(query),
     close: async () => {
       await filler.stop();
       await Promise.all([db, slow, filling].map((one) => one.close()));
     },
-  };
+  } satisfies Warehouse;
 };
 
 /** How a reader with these rights reads: whole tables, or as the restricted group. */
-const readerOf = ({ schema }: Layout, grants: Warehouse['grants'], { marts, restricted, queryMs }: ReaderRights) => ({
+const readerOf = (
+  { schema }: Layout,
+  grants: Capabilities['grants'],
+  { marts, restricted, queryMs }: ReaderRights,
+) => ({
   queryMs,
   schemas: [restricted === undefined ? schema : restrictedName(schema), marts],
   group: restricted && { name: restricted.restricted, grant: () => grants.apply(restricted), closed: schema },

@@ -96,7 +96,7 @@ test('Parquet: a file for each table, with the rows that the warehouse has', asy
   const { files } = await run('tables', 'parquet');
   const tables = callTables.filter(({ name }) => name !== 'documents').map(({ name }) => name as DigestedName);
   for (const name of [...tables, wordsView.name]) {
-    const held: Row[] = await collect(pipeline.warehouse.rowsOf(name));
+    const held: Row[] = await collect(pipeline.warehouse.proof.rowsOf(name));
     // The guard is the warehouse's own, and word arrays are a file of their own.
     const definition = name === 'words' ? wordsView : callTables.find((table) => table.name === name);
     const own = new Set(definition?.columns.map((one) => one.name));

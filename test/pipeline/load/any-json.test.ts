@@ -113,7 +113,7 @@ test('every batch is loaded whole, reads back as flatten made it, and a thread e
       for (const name of ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'] as const) {
         const columns = digestedColumns(name).filter((column) => column.type !== 'words');
         const made = Readable.from(sent.flatMap((one) => one.rows[name]));
-        expect(await digestRows(columns, pipeline.warehouse.rowsOf(name))).toBe(await digestRows(columns, made));
+        expect(await digestRows(columns, pipeline.warehouse.proof.rowsOf(name))).toBe(await digestRows(columns, made));
       }
       const options = { documents: documents.length % 2 === 0 };
       const loads = folded.changed.map((changed) => {

@@ -196,8 +196,8 @@ test('a warehouse that is away gathers changes while new calls and erasures go o
   let dueInMs = 0;
   const deps = pipeline.depsWith({
     name: 'priced',
-    immediate: false,
-    nextCommitInMs: async (of) => (of === 'changes' ? dueInMs : 0),
+    traits: { ...pipeline.warehouse.traits, immediate: false },
+    pace: { nextCommitInMs: async (of) => (of === 'changes' ? dueInMs : 0), readUsage: () => Promise.reject() },
     load: async ({ calls, tombstones }) => {
       loaded.push([...calls, ...tombstones].map(({ callId }) => callId));
       return { changed: calls.length + tombstones.length, unchanged: 0 };
@@ -232,7 +232,7 @@ test('two loads at once take no call and no delivery twice, also those of dead p
     else await setTimeout(300);
     return await pipeline.warehouse.load(batch);
   };
-  const slow = pipeline.depsWith({ maxCallsPerLoad: 2, load });
+  const slow = pipeline.depsWith({ traits: { ...pipeline.warehouse.traits, maxCallsPerLoad: 2 }, load });
   const loaded = await loadPending(slow, { warehouse: 'main', origin: 'fill', graceSeconds: 0 });
   expect(loaded).toEqual({ sent: 3, changed: 3, more: false, held: 0 });
   expect(taken.sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { paceRun } from '../../../src/pipeline/load/load-pending.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 
 type Due = Partial<Record<'any' | 'changes' | 'interval', number>>;
 
@@ -14,8 +15,8 @@ test.each<[string, string, number, Due | undefined, { limit?: number; newOnly?: 
   ['the sweep begins no commit that would have to wait', 'pending', 7, { any: 20_000 }, { limit: 7, may: false }],
   ['an import waits in the load', 'import', 7, { any: 20_000 }, { limit: 7 }],
 ])('%s', async (_, origin, waiting, due, { newOnly = false, may = true, ...expected }) => {
-  const paced = due === undefined ? {} : { nextCommitInMs: async (pace: keyof Due) => due[pace] ?? 0 };
-  const warehouse = { maxCallsPerLoad: 100, ...paced };
-  const { mayCommit, ...run } = await paceRun({ warehouse }, origin, async () => waiting);
+  const pace = due && { nextCommitInMs: async (kind: keyof Due) => due[kind] ?? 0 };
+  const warehouse = { traits: { maxCallsPerLoad: 100 }, pace } as unknown as Warehouse;
+  const { mayCommit, ...run } = await paceRun(warehouse, origin, async () => waiting);
   expect({ ...run, may: await mayCommit() }).toEqual({ newOnly, may, ...expected });
 });

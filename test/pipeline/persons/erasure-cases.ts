@@ -12,6 +12,7 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
+import { requireFrom } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase } from '../../support/persons.ts';
 import { deliver, observationOf, type Pipeline } from '../../support/pipeline.ts';
@@ -237,13 +238,14 @@ export const eraseUnderRestores = async (
 
 /** The PostgreSQL warehouse of the pipeline, with a search index. */
 export const openPostgresTarget = async (pipeline: Pipeline): Promise<RestorableTarget> => {
-  await pipeline.warehouse.search.create();
+  const search = requireFrom(pipeline.warehouse, 'search');
+  await search.create();
   return {
     target: pipeline.target,
     backUp: () => backUp(pipeline.store.pool, 'wh_main'),
     read: () => readSchemas(pipeline.store.pool, ['wh_main']),
     search: async (text) => {
-      const { calls, more, pending } = await pipeline.warehouse.search.find({ text, limit: 1_000 });
+      const { calls, more, pending } = await search.find({ text, limit: 1_000 });
       expect([more, pending], 'a search shows everything').toEqual([false, 0]);
       return calls.map(({ callId }) => callId);
     },

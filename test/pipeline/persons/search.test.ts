@@ -6,12 +6,13 @@ import { beginErasure, finishErasure, finishOldErasures, listCopies } from '../.
 import { requestWalk } from '../../../src/store/loads/warehouses.ts';
 import { findReceipt, isSigned } from '../../../src/store/persons/receipts.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
+import { requireFrom } from '../../../src/warehouse/warehouse.ts';
 import { asUsual, erase, mean } from '../../support/persons.ts';
 import { aroundStatements, observationOf, register, usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
 
 const pipeline = usePipeline({ documents: true }, { keep: true });
-beforeAll(() => pipeline.warehouse.search.create());
+beforeAll(() => requireFrom(pipeline.warehouse, 'search').create());
 
 const send = (...bodies: readonly object[]) => pipeline.send(bodies);
 const begin = (request: PersonRequest, deps = pipeline.deps) => beginErasure(deps, mean(request), asUsual);
@@ -162,7 +163,7 @@ test('a receipt is checked with the public key alone, and nothing in it can be c
 
 test('a receipt names tables of dbt, and what each warehouse keeps, as copies that outlive it', () => {
   const keepsDeleted = { days: 14, why: 'history of jobs' };
-  const targets = [{ warehouse: { name: 'lake', keepsDeleted } }] as unknown as WarehouseTarget[];
+  const targets = [{ warehouse: { name: 'lake', traits: { keepsDeleted } } }] as unknown as WarehouseTarget[];
   const copies = listCopies(targets, new Date(0)).map(({ of, until }) => `${of} ${until?.slice(0, 10) ?? null}`);
   expect(copies).toEqual(['store null', 'dbt null', 'lake 1970-01-15']);
 });

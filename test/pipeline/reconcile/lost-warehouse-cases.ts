@@ -17,6 +17,7 @@ import { checkTruth } from '../../../src/simulator/demo/check-truth.ts';
 import { markPending } from '../../../src/store/loads/loads.ts';
 import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
 import type { Place } from '../../../src/warehouse/kind.ts';
+import { requireFrom } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
 import { useOpened } from '../../support/opened.ts';
 import { column } from '../../support/rows.ts';
@@ -38,7 +39,7 @@ export const describeLosses = (open: () => Promise<LossSite>) => {
   const mart = (): string => site.place.relation(site.place.marts, 'completeness_daily');
   const ensureMarts = () => {
     const views = renderViews(site.place, martSettings(analyticsConfigSchema.parse({})));
-    return site.here.warehouse.ensureViews(site.place.marts, views);
+    return requireFrom(site.here.warehouse, 'marts').ensure(site.place.marts, views);
   };
   const numbers = async (sql: string): Promise<Record<string, number>> => {
     const [row = {}] = await site.here.warehouse.query(sql);
@@ -117,7 +118,7 @@ export const describeLosses = (open: () => Promise<LossSite>) => {
       await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
     },
     'lost table metadata': () => {
-      const cascade = site.here.warehouse.kind === 'postgres' ? ' CASCADE' : '';
+      const cascade = site.here.warehouse.traits.kind === 'postgres' ? ' CASCADE' : '';
       return site.execute(`DROP TABLE ${table('metadata')}${cascade}`);
     },
   };

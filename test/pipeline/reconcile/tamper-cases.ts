@@ -51,7 +51,7 @@ const openSite = async (calls: number): Promise<Site> => {
 };
 
 /** The SQL of a value other than the one that is there, in both dialects. */
-const otherValue = ({ name, type }: Column, kind: Warehouse['kind']): string => {
+const otherValue = ({ name, type }: Column, kind: string): string => {
   // The local BigQuery keeps decimals as text.
   if (type === 'decimal' && kind === 'bigquery') return `${name} = CONCAT(COALESCE(${name}, '1'), '7')`;
   if (type === 'text') return `${name} = CONCAT(COALESCE(${name}, ''), '~')`;
@@ -77,7 +77,7 @@ const chooseVictims = async (warehouse: Warehouse, seed: number): Promise<Victim
   const all: { victim: Victim; place: number }[] = [];
   for (const [index, { name }] of callTables.entries()) {
     let rows = 0;
-    for await (const row of warehouse.rowsOf(name)) {
+    for await (const row of warehouse.proof.rowsOf(name)) {
       rows += 1;
       all.push({ victim: { table: tableOf(name), row }, place: hash32(seed, index, rows) });
     }
@@ -103,14 +103,14 @@ const tamper = async ({ warehouse, target }: TestedWarehouse, wanted: Tampering)
   };
   for (const [index, victim] of take(wanted.altered).entries()) {
     const column = chooseColumn(victim, index, wanted.moved);
-    add(`UPDATE ${victim.table.name} SET ${otherValue(column, warehouse.kind)}`, victim);
+    add(`UPDATE ${victim.table.name} SET ${otherValue(column, warehouse.traits.kind)}`, victim);
   }
   for (const victim of take(wanted.deleted)) add(`DELETE FROM ${victim.table.name}`, victim);
   for (const [statement, keys] of statements) await target.execute(`${statement} WHERE ${keys.join(' OR ')}`);
   await target.execute(`INSERT INTO metadata (call_id, call_timestamp, key, value)
     SELECT call_id, call_timestamp, 'added', 'by hand' FROM calls WHERE call_id IN (${idsOf(take(wanted.added))})`);
   // Only a warehouse without keys takes a call twice: on its own day, and on the next one.
-  const doubled = warehouse.kind === 'bigquery' ? take(wanted.added) : [];
+  const doubled = warehouse.traits.kind === 'bigquery' ? take(wanted.added) : [];
   const [same, next] = [doubled.slice(1), doubled.slice(0, 1)];
   const others = columnsOf(tableOf('calls')).flatMap(({ name }) => (name === 'call_timestamp' ? [] : [name]));
   if (doubled.length > 0)

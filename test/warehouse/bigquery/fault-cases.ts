@@ -17,7 +17,7 @@ const conflict: Trouble = {
 /** Each of the calls `c-0` … has one row, of that revision, and the children of that revision. */
 const expectExactly = async (setup: StrictSetup, count: number, revision: number): Promise<void> => {
   const callIds = Array.from({ length: count }, (_, index) => `c-${index}`);
-  const guards = await collect(setup.warehouse.listGuards({ callIds }));
+  const guards = await collect(setup.warehouse.proof.listGuards({ callIds }));
   expect(guards.map((guard) => guard.callId)).toEqual([...callIds].sort());
   for (const guard of guards) {
     expect(guard.revision).toBe(revision);

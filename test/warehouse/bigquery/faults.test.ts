@@ -117,7 +117,7 @@ describe('one load', () => {
     const refusal = { kind: 'transient', code: 'BIGQUERY_QUOTA_RESERVED', retryAfterMs: expect.any(Number) };
     await expect(warehouse.load(newBatch())).rejects.toMatchObject(refusal);
     expect(acceptedNow()).toEqual(before);
-    expect(await warehouse.readUsage?.()).toMatchObject({ jobs: { used: 2, limit: 2 } });
+    expect(await warehouse.pace?.readUsage()).toMatchObject({ jobs: { used: 2, limit: 2 } });
     passedMs += 25 * 3_600_000;
     expect(await usedRatio()).toBe(0);
     await warehouse.load(newBatch());

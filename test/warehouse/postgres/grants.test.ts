@@ -56,7 +56,7 @@ const place = { ...postgres.place(postgresWarehouseSchema.parse({ type: 'postgre
 const makeMarts = (column: { readonly metadata: string; readonly name?: string }) => {
   const fields = { [column.metadata]: { name: column.name ?? 'free' } };
   const settings = martSettings(analyticsConfigSchema.parse({ fields }));
-  return warehouse.ensureViews('marts', renderViews(place, settings));
+  return warehouse.marts.ensure('marts', renderViews(place, settings));
 };
 
 const relations = async (): Promise<string[]> => {

@@ -5,8 +5,7 @@ import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
 import { readSpeaker } from '../../../src/marts/mart.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
-import type { SearchHit, SearchRequest } from '../../../src/warehouse/search.ts';
-import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
+import type { SearchHit, SearchRequest, TranscriptSearch } from '../../../src/warehouse/search.ts';
 import { openPostgres } from '../../support/open-postgres.ts';
 import { connect } from '../../support/postgres.ts';
 import { collect } from '../../support/rows.ts';
@@ -278,7 +277,7 @@ test('loads keep the index: new, changed, erased and removed calls, and rows del
   await expectFound({ bonjour: ['b', 'c', 'd'], revoir: ['a'] });
   await warehouse.load(erasure('b'));
   await expectFound({ bonjour: ['c', 'd'] });
-  await warehouse.removeCalls(await collect(warehouse.listGuards({ callIds: ['d'] })));
+  await warehouse.proof.removeCalls(await collect(warehouse.proof.listGuards({ callIds: ['d'] })));
   await admin.query(`BEGIN; DELETE FROM calls.utterances WHERE call_id = 'c'; ROLLBACK`);
   await expectFound({ bonjour: ['c'] });
   await expectFresh();
@@ -408,7 +407,7 @@ test('readers search what has documents, and are told of the rest and of the rig
   await admin.query(
     `CREATE ROLE ${role}; GRANT USAGE ON SCHEMA calls TO ${role}; GRANT SELECT ON calls.transcript_search TO ${role}`,
   );
-  const as = async <T>(setting: string, work: (search: Warehouse['search']) => Promise<T>): Promise<T> => {
+  const as = async <T>(setting: string, work: (search: TranscriptSearch) => Promise<T>): Promise<T> => {
     const url = new URL(database.url);
     url.searchParams.set('options', `-c ${setting}`);
     const reader = createPostgresWarehouse({ name: 'pg', url: url.href, config });

@@ -1,6 +1,6 @@
 /** Calls by what is said in them, and searching once they are indexed. */
 import type { SearchRequest, SearchResult } from '../../../src/warehouse/search.ts';
-import type { CallLoad, Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { type CallLoad, requireFrom, type Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { makeCall } from '../batches.ts';
 
 export interface Spoken {
@@ -23,9 +23,9 @@ export const spoken = ({ callId, lang = 'fr-FR', revision = 1, minute = 0, says 
   });
 
 /** A search that found nothing pending: what another connection indexes just now may take long on a busy machine. */
-export const findAll = async ({ search }: Warehouse, request: SearchRequest): Promise<SearchResult> => {
+export const findAll = async (warehouse: Warehouse, request: SearchRequest): Promise<SearchResult> => {
   for (;;) {
-    const result = await search.find(request);
+    const result = await requireFrom(warehouse, 'search').find(request);
     if (result.pending === 0) return result;
   }
 };
