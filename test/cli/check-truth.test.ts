@@ -8,7 +8,7 @@ test('an erased call that the service still has is kept out, and not lost', asyn
   const entries = ['erased-1', 'erased-2', 'lost-1'].map((callId) => ({ callId, document: {}, version: 1 }));
   const control = { truth: () => entries } as unknown as SimulatorControl;
   const told: string[] = [];
-  const report = await checkTruth(control, { rowsOf: () => [] } as unknown as Warehouse, () => true, {
+  const report = await checkTruth(control, { proof: { rowsOf: () => [] } } as unknown as Warehouse, () => true, {
     findErased: async (ids) => new Set(ids.filter((id) => id.startsWith('erased'))),
     tell: ({ callId }, wrong) => told.push(`${callId} ${wrong}`),
   });
@@ -19,7 +19,7 @@ test('an erased call that the service still has is kept out, and not lost', asyn
 test('a row that differs between the warehouses of the demo is found: changed, lost, or without a call', async () => {
   const tag = (call_id: string, display_name: string) => ({ call_id, tag_index: 0, display_name });
   const holding = (...tags: readonly object[]) =>
-    ({ rowsOf: (name: string) => (name === 'tags' ? tags : [{ call_id: 'c-1' }]) }) as unknown as Warehouse;
+    ({ proof: { rowsOf: (name: string) => (name === 'tags' ? tags : [{ call_id: 'c-1' }]) } }) as unknown as Warehouse;
   const left = holding(tag('c-1', 'a'), tag('c-2', 'a'), tag('c-3', 'a'));
   const right = holding(tag('c-3', 'a'), tag('c-1', 'b'), tag('c-90', 'a'));
   const { equal, differences } = await checkEqual(left, right, ['calls', 'tags']);

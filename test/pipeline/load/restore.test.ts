@@ -10,6 +10,7 @@ import { sendAgain } from '../../../src/store/loads/compared.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { migrateStore, openStore } from '../../../src/store/store.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
+import { createRestoreChecks } from '../../../src/warehouse/restore.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
 import { observationOf, usePipeline } from '../../support/pipeline.ts';
@@ -205,7 +206,7 @@ test('under running workers, the new epoch comes first; the next check does what
   const { store, warehouse: target } = pipeline;
   const asked: Warehouse['query'] = (sql) =>
     /SELECT call_id, revision/.test(sql) ? Promise.reject(new Error('too long')) : target.query(sql);
-  await expect(checkOf({ ...target, query: asked }).run()).rejects.toThrow('too long');
+  await expect(checkOf({ ...target, restore: createRestoreChecks(asked) }).run()).rejects.toThrow('too long');
   expect(await store.epoch()).toBe(epoch + 1);
   await check();
   expect(await store.epoch()).toBe(epoch + 1);
