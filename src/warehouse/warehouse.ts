@@ -1,4 +1,4 @@
-/** What every warehouse does, and what it may do besides. One conformance suite runs over all of them, and over what each has. */
+/** The core of every warehouse, and its capabilities. One conformance suite runs over all cores, and over the capabilities of each. */
 import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
 import type { flattenCall } from '../calls/flatten.ts';
 import type { LedgerRow } from '../calls/fold.ts';
@@ -90,7 +90,7 @@ export interface Warehouse extends Partial<Capabilities> {
   close(): Promise<void>;
 }
 
-/** What a warehouse may have beside that. Callers ask for one, and do without it or refuse (`requireFrom`). */
+/** Optional parts of a warehouse. Without a part, callers go on, or refuse by `requireFrom`. */
 export interface Capabilities {
   /** Full-text search; its index is made on demand. */
   readonly search: TranscriptSearch;
@@ -132,7 +132,7 @@ interface Traits {
    * no partitions. `callTimestamp` is in microseconds since the epoch.
    */
   partitionOf(callTimestamp: number | null): string | null | undefined;
-  /** Codes of errors that say: a table is missing; some of the rows are refused, and others would be taken. */
+  /** Codes of errors for a missing table, and for rows of which the warehouse would take some. */
   readonly faults: Readonly<Record<'tableMissing' | 'rowsRefused', readonly ErrorCode[]>>;
 }
 
