@@ -33,7 +33,7 @@ export const createRestoreChecks = (query: (sql: string) => Promise<readonly Rec
     const sql = `SELECT load_id, ledger_epoch FROM loads WHERE load_id IN (${newest})${recent} ORDER BY loaded_at DESC`;
     return (await query(sql)).map((row) => ({ loadId: row.load_id as string, epoch: Number(row.ledger_epoch) }));
   },
-  /** Those of these loads that the warehouse has. */
+  /** Ids of given loads that the warehouse has. */
   async findLoads(loadIds: readonly string[]): Promise<ReadonlySet<string>> {
     const found = new Set<string>();
     for (const page of pagesOf(loadIds))
