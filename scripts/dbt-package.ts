@@ -73,10 +73,12 @@ const dialect: MartDialect = {
   table: (name) => `{{ ref('stg_callsync__${name}') }}`,
   mart: (name) => `{{ ref('${modelNameOf(marts.find((mart) => mart.name === name) ?? { name })}') }}`,
   day: (instant) => call('day', instant, zone),
+  hour: (instant) => call('hour', instant, zone),
   day_start: (day) => call('day_start', day, zone),
   agent_side: (direction) => call('agent_side', direction),
   factor: (field) => call('factor', field),
   silence_gap: () => `{{ var('callsync_silence_gap_s', 0) }}`,
+  repeat_days: () => `{{ var('callsync_repeat_days', 7) }}`,
   field_pivots: () => call('field_pivots'),
   field_columns: (relation) => call('field_columns', relation),
 };

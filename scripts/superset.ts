@@ -40,13 +40,13 @@ const charts: readonly Chart[] = [
   },
   {
     title: 'Overlap',
-    ...{ mart: 'call_talk', kind: 'line', x: 'business_day', format: '.1%' },
-    figures: { 'Both talk': 'SUM(overlap_seconds) / NULLIF(SUM(speech_seconds), 0)' },
+    ...{ mart: 'talk_weekly', kind: 'line', x: 'week', format: '.1%' },
+    figures: { 'Both talk': mean('mean_overlap_share') },
   },
   {
-    title: 'Tags by campaign',
-    ...{ mart: 'tag_daily', kind: 'bar', x: 'tag_name', by: ['campaign'] },
-    figures: { Calls: 'SUM(calls)' },
+    title: 'Tags, share of the calls of a week',
+    ...{ mart: 'tag_weekly', kind: 'line', x: 'week', by: ['tag_name'], format: '.0%' },
+    figures: { Share: 'MAX(tag_share)' },
   },
   {
     title: 'Agents',
@@ -58,15 +58,14 @@ const charts: readonly Chart[] = [
     },
   },
   {
-    title: 'Hours of the day (UTC)',
-    ...{ mart: 'calls_wide', kind: 'bar' },
-    x: { label: 'hour', sql: "LPAD(EXTRACT(HOUR FROM call_timestamp AT TIME ZONE 'UTC')::text, 2, '0')" },
-    figures: { Calls: 'COUNT(*)' },
+    title: 'Hours of the day',
+    ...{ mart: 'hour_daily', kind: 'bar', x: { label: 'hour', sql: "LPAD(business_hour::text, 2, '0')" } },
+    figures: { Calls: 'SUM(calls)' },
   },
   {
-    title: 'Repeat callers',
+    title: 'Resolved by the first call, on proven days',
     ...{ mart: 'repeat_calls', kind: 'line', x: 'business_day', format: '.0%' },
-    figures: { 'Repeat calls': 'AVG(is_repeat::int)' },
+    figures: { Resolved: 'AVG((NOT is_called_again)::int) FILTER (WHERE proven_share >= 1)' },
   },
   {
     title: 'New words',
@@ -133,7 +132,7 @@ const renderChart = (chart: Chart) => {
   }));
   const axis =
     x === undefined || typeof x === 'string' ? x : { expressionType: 'SQL', label: x.label, sqlExpression: x.sql };
-  const isDay = x === 'business_day';
+  const isDay = x === 'business_day' || x === 'week';
   const shown = kind === 'bar' || kind === 'line';
   const columns = [
     ...(axis === undefined

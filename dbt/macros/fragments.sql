@@ -16,6 +16,10 @@
 {% macro default__callsync_day(x1, x2) %}CAST(({{ x1 }}) AT TIME ZONE '{{ x2 }}' AS date){% endmacro %}
 {% macro bigquery__callsync_day(x1, x2) %}DATE({{ x1 }}, '{{ x2 }}'){% endmacro %}
 
+{% macro callsync_hour(x1, x2) %}{{ return(adapter.dispatch('callsync_hour', 'callsync')(x1, x2)) }}{% endmacro %}
+{% macro default__callsync_hour(x1, x2) %}CAST(EXTRACT(HOUR FROM ({{ x1 }}) AT TIME ZONE '{{ x2 }}') AS bigint){% endmacro %}
+{% macro bigquery__callsync_hour(x1, x2) %}EXTRACT(HOUR FROM {{ x1 }} AT TIME ZONE '{{ x2 }}'){% endmacro %}
+
 {% macro callsync_day_start(x1, x2) %}{{ return(adapter.dispatch('callsync_day_start', 'callsync')(x1, x2)) }}{% endmacro %}
 {% macro default__callsync_day_start(x1, x2) %}(CAST({{ x1 }} AS timestamp) AT TIME ZONE '{{ x2 }}'){% endmacro %}
 {% macro bigquery__callsync_day_start(x1, x2) %}TIMESTAMP({{ x1 }}, '{{ x2 }}'){% endmacro %}

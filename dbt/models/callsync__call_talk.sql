@@ -147,6 +147,7 @@ sides AS (
     c.campaign,
     c.agent,
     c.agent_side,
+    c.duration_seconds,
     c.utterance_count,
     t.talk_in,
     t.talk_out,
@@ -161,6 +162,7 @@ sides AS (
   c.call_id,
   c.call_timestamp,
   {{ callsync.callsync_day("c.call_timestamp", var('callsync_time_zone', 'UTC')) }} AS business_day,
+  {{ callsync.callsync_hour("c.call_timestamp", var('callsync_time_zone', 'UTC')) }} AS business_hour,
   c.processed_at,
   c.status,
   c.campaign,
@@ -203,6 +205,7 @@ SELECT
   s.campaign,
   s.agent,
   s.agent_side,
+  s.duration_seconds,
   CASE
     WHEN {{ callsync.callsync_factor("utterance_start") }} IS NULL OR {{ callsync.callsync_factor("utterance_duration") }} IS NULL
       THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
@@ -233,6 +236,7 @@ SELECT
     WHEN s.agent_side = 'out' THEN COALESCE(i.interruptions_out, 0)
   END AS interruptions_by_agent,
   ROUND((s.talk_all - s.speech) * 1000000) / 1000000 + 0 AS overlap_seconds,
+  (ROUND((s.talk_all - s.speech) * 1000000) / 1000000 + 0) / NULLIF(s.speech, 0) AS overlap_share,
   ROUND((s.silence) * 1000000) / 1000000 + 0 AS silence_seconds,
   s.silence / NULLIF(s.span, 0) AS silence_share,
   ROUND((s.longest_silence) * 1000000) / 1000000 + 0 AS longest_silence_seconds,

@@ -9,6 +9,7 @@ SELECT
   c.call_id,
   c.call_timestamp,
   {{ callsync.callsync_day("c.call_timestamp", var('callsync_time_zone', 'UTC')) }} AS business_day,
+  {{ callsync.callsync_hour("c.call_timestamp", var('callsync_time_zone', 'UTC')) }} AS business_hour,
   c.processed_at,
   c.status,
   c.campaign,

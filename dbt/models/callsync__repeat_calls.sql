@@ -8,18 +8,34 @@ WITH placed AS (
     agent,
     direction,
     LAG(call_id) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_call_id,
-    LAG(call_timestamp) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_timestamp
+    LAG(call_timestamp) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_timestamp,
+    LAG(business_day) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_day,
+    LEAD(business_day) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS next_day
   FROM {{ ref('callsync__calls') }}
   WHERE in_data IS NOT NULL AND in_data <> '' AND call_timestamp IS NOT NULL
+),
+numbered AS (
+  SELECT business_day, proven_share, {{ callsync.callsync_days_between("DATE '1970-01-01'", "business_day") }} AS day_number
+  FROM {{ ref('int_callsync__proven_days') }}
+),
+proof AS (
+  SELECT
+    business_day,
+    SUM(proven_share) OVER (ORDER BY day_number RANGE BETWEEN CURRENT ROW AND {{ var('callsync_repeat_days', 7) }} FOLLOWING)
+      / ({{ var('callsync_repeat_days', 7) }} + 1) AS proven_share
+  FROM numbered
 )
 SELECT
-  call_id,
-  call_timestamp,
-  business_day,
-  campaign,
-  agent,
-  direction,
-  previous_call_id,
-  {{ callsync.callsync_seconds_between("previous_timestamp", "call_timestamp") }} / 3600 AS hours_since_previous,
-  COALESCE({{ callsync.callsync_seconds_between("previous_timestamp", "call_timestamp") }} <= 604800, FALSE) AS is_repeat
-FROM placed
+  p.call_id,
+  p.call_timestamp,
+  p.business_day,
+  p.campaign,
+  p.agent,
+  p.direction,
+  p.previous_call_id,
+  {{ callsync.callsync_seconds_between("p.previous_timestamp", "p.call_timestamp") }} / 3600 AS hours_since_previous,
+  COALESCE({{ callsync.callsync_days_between("p.previous_day", "p.business_day") }} <= {{ var('callsync_repeat_days', 7) }}, FALSE) AS is_repeat,
+  COALESCE({{ callsync.callsync_days_between("p.business_day", "p.next_day") }} <= {{ var('callsync_repeat_days', 7) }}, FALSE) AS is_called_again,
+  y.proven_share
+FROM placed AS p
+JOIN proof AS y ON y.business_day = p.business_day

@@ -2,7 +2,7 @@
 import { optional, z } from 'zod';
 import { timeZone, withDefault } from './values.ts';
 
-const { notNegative, oneOf } = withDefault;
+const { count, notNegative, oneOf } = withDefault;
 
 const unitSchema = oneOf(['unknown', 'seconds', 'milliseconds'], 'unknown');
 const sideSchema = z.enum(['unknown', 'in', 'out']);
@@ -12,7 +12,7 @@ const columnName = /^[a-z][a-z0-9_]{0,62}$/;
 
 /** Columns of calls_wide that every installation has. */
 export const ownColumns =
-  'call_id call_timestamp business_day processed_at status campaign agent direction dept client_id lang audio_state in_data in_type out_data out_type agent_side duration_as_sent duration_seconds ivr_end_seconds duration_status utterance_count word_count tag_count first_seen_at last_seen_at source_deleted_at'.split(
+  'call_id call_timestamp business_day business_hour processed_at status campaign agent direction dept client_id lang audio_state in_data in_type out_data out_type agent_side duration_as_sent duration_seconds ivr_end_seconds duration_status utterance_count word_count tag_count first_seen_at last_seen_at source_deleted_at'.split(
     ' ',
   );
 
@@ -56,6 +56,9 @@ export const analyticsConfigSchema = z
       .prefault({})
       .describe('Units of fields that the service does not state; `callsync calibrate` finds them out.'),
     silence_gap_s: notNegative(0).describe('Shortest gap that counts as silence, in seconds.'),
+    repeat_days: count(7).describe(
+      'Most calendar days between a call and the previous call of its caller that make the call a repeat.',
+    ),
     fields: z
       .record(
         z.string().regex(metadataKey, 'must be a key of metadata, without control characters and backslashes'),

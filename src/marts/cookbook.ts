@@ -3,10 +3,7 @@
  * sort differs between the dialects, so a query whose order may meet one says it.
  */
 
-/** SQL that both dialects understand, or one text for each. */
-type CookbookQuery = string | { readonly postgres: string; readonly bigquery: string };
-
-const queries: Readonly<Record<string, CookbookQuery>> = {
+const queries: Readonly<Record<string, string>> = {
   'How many calls does each day have, and is the day proven?':
     'SELECT business_day, calls, proven_share, completeness\nFROM {marts}.completeness_daily\nORDER BY business_day',
   'Which days must not be reported yet?':
@@ -19,14 +16,14 @@ const queries: Readonly<Record<string, CookbookQuery>> = {
     'SELECT direction, COUNT(*) AS calls, AVG(duration_seconds) AS mean_seconds, MAX(duration_seconds) AS longest_seconds\nFROM {marts}.calls_wide\nGROUP BY direction\nORDER BY direction NULLS LAST',
   'Which five agents took the most calls?':
     'SELECT agent, SUM(calls) AS calls\nFROM {marts}.agent_daily\nGROUP BY agent\nORDER BY calls DESC, agent NULLS LAST\nLIMIT 5',
-  'How long did each agent talk to customers in total?':
-    'SELECT agent, COUNT(*) AS calls, SUM(talk_agent_seconds) AS talk_seconds\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent NULLS LAST',
-  'How large is the share of each agent in the talk time?':
-    'SELECT agent, AVG(agent_talk_share) AS agent_talk_share\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent_talk_share DESC NULLS LAST, agent\nLIMIT 5',
+  'How long do calls of each agent take, with which share of talk, silence and overlap?':
+    'SELECT agent, SUM(calls) AS calls, SUM(duration_seconds) / SUM(calls) AS handle_seconds, SUM(agent_talk_seconds) / SUM(calls_with_talk) AS talk_seconds, SUM(mean_silence_share * calls_with_talk) / SUM(calls_with_talk) AS silence_share, SUM(mean_overlap_share * calls_with_talk) / SUM(calls_with_talk) AS overlap_share, MIN(proven_share) AS proven_share\nFROM {marts}.talk_weekly\nWHERE calls_with_talk > 0\nGROUP BY agent\nORDER BY agent NULLS LAST\nLIMIT 5',
+  'Which part of the calls is resolved without another call, by campaign?':
+    'SELECT campaign, COUNT(*) AS calls, AVG(CASE WHEN is_called_again THEN 0 ELSE 1.0 END) AS resolved_share, MIN(proven_share) AS proven_share\nFROM {marts}.repeat_calls\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
   'Which calls have the longest monologue?':
     'SELECT call_id, longest_monologue_side, longest_monologue_seconds\nFROM {marts}.call_talk\nWHERE longest_monologue_seconds IS NOT NULL\nORDER BY ROUND(CAST(longest_monologue_seconds AS NUMERIC), 3) DESC, call_id\nLIMIT 5',
   'In which calls do both sides talk at once for the largest share of the speech?':
-    'SELECT call_id, overlap_seconds, overlap_seconds / speech_seconds AS overlap_share\nFROM {marts}.call_talk\nWHERE speech_seconds > 0 AND overlap_seconds > 0.01\nORDER BY overlap_share DESC, call_id\nLIMIT 5',
+    'SELECT call_id, overlap_seconds, overlap_share\nFROM {marts}.call_talk\nWHERE overlap_seconds > 0.01\nORDER BY overlap_share DESC, call_id\nLIMIT 5',
   'How many words a minute are spoken, by campaign?':
     'SELECT campaign, SUM(words) / SUM(speech_seconds + overlap_seconds) * 60 AS words_per_minute\nFROM {marts}.call_talk\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
   'How many calls have more than a fifth of silence?':
@@ -39,12 +36,10 @@ const queries: Readonly<Record<string, CookbookQuery>> = {
     'SELECT call_id, tag_name, confidence\nFROM {marts}.call_tags\nWHERE is_true AND confidence < 0.1\nORDER BY confidence, call_id, tag_index\nLIMIT 5',
   'How large is the sum of a configured field, by campaign?':
     'SELECT campaign, COUNT(deal_value) AS deals, SUM(deal_value) AS value\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
-  'How are calls spread over the hours of the business day?': {
-    postgres:
-      "SELECT CAST(EXTRACT(HOUR FROM call_timestamp AT TIME ZONE 'Europe/Paris') AS integer) AS hour, COUNT(*) AS calls\nFROM {marts}.calls_wide\nWHERE call_timestamp IS NOT NULL\nGROUP BY hour\nORDER BY hour",
-    bigquery:
-      "SELECT EXTRACT(HOUR FROM call_timestamp AT TIME ZONE 'Europe/Paris') AS hour, COUNT(*) AS calls\nFROM {marts}.calls_wide\nWHERE call_timestamp IS NOT NULL\nGROUP BY hour\nORDER BY hour",
-  },
+  'In which part of the calls of a week was each tag found?':
+    'SELECT week, tag_name, calls, all_calls, tag_share, proven_share\nFROM {marts}.tag_weekly\nORDER BY week, tag_share DESC, tag_name NULLS LAST\nLIMIT 5',
+  'How are calls spread over the hours of the business day?':
+    'SELECT business_hour, SUM(calls) AS calls, MIN(proven_share) AS proven_share\nFROM {marts}.hour_daily\nWHERE business_hour IS NOT NULL\nGROUP BY business_hour\nORDER BY business_hour',
   'How many webhook deliveries came, and with which outcome?':
     'SELECT business_day, SUM(deliveries) AS deliveries, SUM(accepted) AS accepted, SUM(rejected) AS rejected\nFROM {marts}.delivery_daily\nGROUP BY business_day\nORDER BY business_day',
   'What changed after the first load, by source and field?':

@@ -91,19 +91,21 @@ export const openAll = (text: string): string => text.trim().replaceAll(/^(?=\w+
 // Everything else in a definition is SQL for both.
 
 /** Building blocks of a definition: the fragments of a dialect, its relations, and the settings. */
-export interface MartDialect extends Omit<Fragments, 'day' | 'day_start'> {
+export interface MartDialect extends Omit<Fragments, 'day' | 'day_start' | 'hour'> {
   /** A table of callsync. */
   table(name: string): string;
   /** Another mart. */
   mart(name: string): string;
   /** The business day of an instant. */
   day(instant: string): string;
+  hour(instant: string): string;
   day_start(day: string): string;
   /** Side of the agent by an expression of the direction; null where it is unknown. */
   agent_side(direction: string): string;
   /** Seconds of one unit of a field; null while its unit is unknown. */
   factor(field: string): string;
   silence_gap(): string;
+  repeat_days(): string;
   /** `, …` of the configured keys: their texts by call from rows of key and value, and the typed columns of those. */
   field_pivots(): string;
   field_columns(relation: string): string;
@@ -118,11 +120,13 @@ export const createDialect = (
   ...fragments,
   ...relations,
   day: (instant) => fragments.day(instant, settings.timeZone),
+  hour: (instant) => fragments.hour(instant, settings.timeZone),
   day_start: (day) => fragments.day_start(day, settings.timeZone),
   agent_side: (direction) => agentSideSql(settings, direction),
   factor: (field) =>
     ({ unknown: fragments.float('NULL'), seconds: '1.0', milliseconds: '0.001' })[settings.unitOf(field)],
   silence_gap: () => String(settings.silenceGap),
+  repeat_days: () => String(settings.repeatDays),
   field_pivots: () =>
     settings.fields
       .map(({ key, name }) => `,\n  MAX(CASE WHEN key = ${relations.literal(key)} THEN value END) AS ${name}`)
@@ -173,5 +177,6 @@ export const martSettings = (config: AnalyticsConfig) => ({
   agentSide: { byDirection: config.agent_side.by_direction, otherwise: config.agent_side.default },
   unitOf: (field: string) => config.units[field as UnitField],
   silenceGap: config.silence_gap_s,
+  repeatDays: config.repeat_days,
   fields: Object.entries(config.fields).map(([key, field]) => ({ key, ...field })),
 });

@@ -4,6 +4,7 @@ import type { Place } from '../warehouse/kind.ts';
 import type { View } from '../warehouse/warehouse.ts';
 import { callMarts } from './definitions/call-marts.ts';
 import { dailyMarts } from './definitions/daily-marts.ts';
+import { provenDays } from './definitions/proven-days.ts';
 import { talkMarts } from './definitions/talk-marts.ts';
 import { createDialect, type Mart, type MartSettings } from './mart.ts';
 
@@ -48,7 +49,7 @@ export const renderViews = (place: Place, settings: MartSettings): readonly View
 
 // Every mart, each after the marts that it reads.
 
-export const marts: readonly Mart[] = [...callMarts, ...talkMarts, ...dailyMarts];
+export const marts: readonly Mart[] = [provenDays, ...callMarts, ...talkMarts, ...dailyMarts];
 
 /** Open columns of each mart for the restricted role. The role reads no other mart, even if a mart has the same columns. */
 export const openMartColumns: Readonly<Record<string, readonly string[]>> = Object.fromEntries(

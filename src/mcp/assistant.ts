@@ -341,8 +341,7 @@ const renderRelations = (relations: readonly Relation[]): string =>
 /** The queries that this server may run. */
 const renderCookbook = (options: AssistantOptions, relations: readonly Relation[]): string =>
   cookbook
-    .flatMap(({ title, sql }) => {
-      const text = typeof sql === 'string' ? sql : sql[options.dialect as keyof typeof sql];
+    .flatMap(({ title, sql: text }) => {
       const asked = [...text.matchAll(/\{marts\}\.(\w+)/g)];
       const isOpen = asked.every(([, mart]) => relations.some(({ name }) => name === mart));
       if (!isOpen || namedIn(text, relations).closed.length > 0) return [];

@@ -7,6 +7,8 @@ export interface Fragments {
   readonly text: (x: string) => string;
   /** The calendar day of an instant in a time zone. */
   readonly day: (instant: string, zone: string) => string;
+  /** The hour of an instant in a time zone, 0 to 23. */
+  readonly hour: (instant: string, zone: string) => string;
   /** The instant at which a calendar day begins in a time zone. */
   readonly day_start: (day: string, zone: string) => string;
   readonly next_day: (day: string) => string;

@@ -8,6 +8,7 @@ export const analytics = {
   agent_side: { default: 'unknown', by_direction: { IN: 'out', OUT: 'in' } },
   units: { call_duration: 'seconds', ivr_end: 'seconds', ...utteranceUnits },
   silence_gap_s: 0.305,
+  repeat_days: 1,
   fields: {
     UDF_num_02: { name: 'deal_value', type: 'numeric' },
     UDF_num_14: { name: 'discount', type: 'numeric' },
@@ -50,7 +51,15 @@ export const changeCall: ChangeCall = (document, index) => {
     amount: amounts[index % amounts.length]?.[0],
     count: ['1,234', '12', '1.5'][index % 3],
   };
+  // Some callers call again, the same day and days later.
+  const caller = { data: `3319900${String(index % 20).padStart(4, '0')}`, type: 'PHONE' };
   // A call may have a tag several times.
   const tags = [...(document.tags as object[]), ...(index % 6 === 0 ? (document.tags as object[]).slice(0, 1) : [])];
-  return { ...document, metadata, tags, ...(index === 7 ? { timestamp: 'never' } : {}) };
+  return {
+    ...document,
+    metadata,
+    tags,
+    ...(index % 2 === 0 && { in: caller }),
+    ...(index === 7 ? { timestamp: 'never' } : {}),
+  };
 };

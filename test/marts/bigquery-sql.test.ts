@@ -40,9 +40,7 @@ const searches = [{}, { from: 0 }, { to: 1 }, { side: 'out' }, { from: 0, to: 1,
   searchSql('acme-prod.calls', { limit: 20, ...request }),
 );
 
-const questions = cookbook.map(({ sql }) =>
-  (typeof sql === 'string' ? sql : sql.bigquery).replaceAll('{marts}', '`acme-prod`.calls_marts'),
-);
+const questions = cookbook.map(({ sql }) => sql.replaceAll('{marts}', '`acme-prod`.calls_marts'));
 
 /** Queries of every column in the dataset of the restricted: those that it shows, and those that it must not have. */
 const listColumns = (): { shown: readonly string[]; closed: readonly string[] } => {

@@ -56,6 +56,43 @@ export const compareModels = async (folder: string, warehouse: FilledWarehouse, 
   expect([...staged, 'documents'].sort()).toEqual(sources.map(({ name }) => name).sort());
 };
 
+interface SemanticManifest {
+  readonly metrics: readonly {
+    readonly name: string;
+    readonly type_params: { readonly measure: { readonly name: string } };
+  }[];
+  readonly semantic_models: readonly {
+    readonly node_relation: { readonly relation_name: string };
+    readonly dimensions: readonly { readonly name: string; readonly expr: string | null }[];
+    readonly measures: readonly { readonly name: string; readonly agg: string; readonly expr: string | null }[];
+  }[];
+}
+
+const aggregates: Readonly<Record<string, string>> = {
+  sum: 'SUM(',
+  average: 'AVG(',
+  count_distinct: 'COUNT(DISTINCT ',
+};
+
+/** Each metric of the semantic models over all rows of its model, once by each of its dimensions too. @returns figures by metric */
+export const askMetrics = async (folder: string, warehouse: FilledWarehouse): Promise<Record<string, number>> => {
+  const text = await readFile(join(folder, 'target/semantic_manifest.json'), 'utf8');
+  const { metrics, semantic_models } = JSON.parse(text) as SemanticManifest;
+  const figures: Record<string, number> = {};
+  for (const { name, type_params } of metrics)
+    for (const { node_relation, dimensions, measures } of semantic_models)
+      for (const measure of measures.filter((one) => one.name === type_params.measure.name)) {
+        const figure = `${aggregates[measure.agg]}${measure.expr ?? measure.name}) AS figure FROM ${node_relation.relation_name}`;
+        for (const dimension of dimensions)
+          expect(
+            await warehouse.ask(`SELECT ${dimension.expr ?? dimension.name}, ${figure} GROUP BY 1`),
+            name,
+          ).not.toEqual([]);
+        figures[name] = Number((await warehouse.ask(`SELECT ${figure}`))[0]?.figure);
+      }
+  return figures;
+};
+
 /** Incremental models after calls changed, came and were erased: as a full refresh makes them, with other rows left alone. */
 /** @param execute one statement that writes */
 export const compareIncremental = async (

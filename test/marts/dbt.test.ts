@@ -14,7 +14,7 @@ import { useFolder } from '../support/folder.ts';
 import { useOpened } from '../support/opened.ts';
 import { connect, runOnServer } from '../support/postgres.ts';
 import { analytics, changeCall } from './analytics.ts';
-import { compareIncremental, compareModels } from './compare-models.ts';
+import { askMetrics, compareIncremental, compareModels } from './compare-models.ts';
 import { installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
 import { dayMicros, stateRow } from './log-rows.ts';
 import { fillPostgres, readChangedCalls } from './two-warehouses.ts';
@@ -72,6 +72,13 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     const views = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'calls_marts'";
     const names = (await here.postgres.ask(views)).map(({ table_name }) => table_name as string);
     await compareModels(folder, here.postgres, names);
+    const { resolved_share, ...figures } = await askMetrics(folder, here.postgres);
+    console.log(figures);
+    // No two days in a row are proven here, so no call counts as resolved.
+    expect(resolved_share).toBe(0);
+    expect(Object.keys(figures)).toHaveLength(9);
+    expect(figures.calls).toBe(here.documents.length);
+    for (const [metric, value] of Object.entries(figures)) expect(value, metric).toBeGreaterThan(0);
   });
 
   test('takes the freshness of its sources from sync_state, in any schema: a heartbeat long ago is an error', async () => {

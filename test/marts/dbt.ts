@@ -55,6 +55,7 @@ export const settingsVars = {
   callsync_agent_side_by_direction: analytics.agent_side.by_direction,
   callsync_units: analytics.units,
   callsync_silence_gap_s: analytics.silence_gap_s,
+  callsync_repeat_days: analytics.repeat_days,
   callsync_fields: analytics.fields,
 };
 

@@ -1,5 +1,8 @@
 /** The marts as views in both warehouses: equal to each other, and to what the documents say. */
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import { openColumns } from '../../schemas/tables.ts';
@@ -7,24 +10,34 @@ import { checkTimeZone } from '../../src/app/activity-deps.ts';
 import { buildCoverage } from '../../src/health/coverage/coverage.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts, openMartColumns } from '../../src/marts/render-views.ts';
+import { exportCalls } from '../../src/pipeline/export/export-calls.ts';
+import { importFile } from '../../src/pipeline/import/import-file.ts';
 import { analystQueries } from '../../src/simulator/demo/ask-lines.ts';
 import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
+import { useFolder } from '../support/folder.ts';
 import { useOpened } from '../support/opened.ts';
+import { usePipeline } from '../support/pipeline.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 import { amounts, analytics, changeCall, dues } from './analytics.ts';
+import { countByHand, type Exported } from './by-hand.ts';
 import { dayMicros, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
 import { fillWarehouses, readChangedCalls, readDemoCalls, type SimulatedCalls, sortRows } from './two-warehouses.ts';
 
 const useFilled = (read: () => Promise<SimulatedCalls>) => useOpened(async () => fillWarehouses(await read()));
 
+const folder = useFolder('marts');
+const pipeline = usePipeline();
 const here = useFilled(() => readChangedCalls(changeCall));
 beforeAll(async () => {
   for (const one of [here.postgres, here.bigquery]) expect(await one.applyMarts(analytics)).toHaveLength(marts.length);
 });
+
+/** As rows that a test asks for. */
+const sixDigits = (value: unknown): unknown => (typeof value === 'number' ? Number(value.toFixed(6)) + 0 : value);
 
 test.each(marts)(
   '$name is the same in both, with the columns and key that it says',
@@ -64,6 +77,33 @@ test('talk figures are those of the timeline, counted hundredth by hundredth of 
     compared += Number(utterances.length > 0);
   }
   expect(compared).toBeGreaterThan(70);
+});
+
+test('handle time, tag rates, hours and returning callers are those counted by hand over a Parquet export', async () => {
+  const lines = here.documents.map((document) => `${JSON.stringify(document)}\n`).join('');
+  await writeFile(join(folder, 'calls.ndjson'), lines);
+  await importFile(pipeline.deps, { from: join(folder, 'calls.ndjson') }, {});
+  const units = { utterance_start: 'seconds', utterance_duration: 'milliseconds' } as const;
+  const whole = { from: -Infinity, to: Infinity, processedField: 'qualified', units, version: 'test' };
+  const exported = join(folder, 'parquet');
+  const quiet = { signal: AbortSignal.timeout(60_000), onProgress: () => undefined };
+  await exportCalls(pipeline.store, { format: 'parquet', folder: exported, ...whole }, quiet);
+  const readRows = async (table: string) =>
+    await parquetReadObjects({ file: await asyncBufferFromFile(join(exported, `${table}.parquet`)), utf8: true });
+  const [calls, tags, utterances] = [await readRows('calls'), await readRows('tags'), await readRows('utterances')];
+  const counted = Object.entries(countByHand({ calls, tags, utterances } as Exported, here.firstDay));
+  for (const [mart, rows] of counted)
+    for (const one of [here.postgres, here.bigquery]) {
+      const names = Object.keys(rows[0] ?? {});
+      const found = await one.ask(`SELECT ${names.join(', ')} FROM {marts}.${mart}`);
+      const wanted = rows.map((row) =>
+        Object.fromEntries(Object.entries(row).map(([name, value]) => [name, sixDigits(value)])),
+      );
+      expect(sortRows(found), mart).toEqual(sortRows(wanted));
+      expect(found.length, mart).toBeGreaterThan(5);
+    }
+  const again = await here.postgres.ask('SELECT DISTINCT is_called_again FROM {marts}.repeat_calls');
+  expect(again).toHaveLength(2);
 });
 
 test('keys from the configuration are typed, and what is not of the type is null', async () => {
@@ -216,8 +256,8 @@ describe('the cookbook on the calls of the demo', () => {
   test('every question has one answer in both, that of the page', async () => {
     const lines: string[] = [];
     for (const { title, sql } of cookbook) {
-      const rows = await demo.postgres.ask(typeof sql === 'string' ? sql : sql.postgres);
-      expect(await demo.bigquery.ask(typeof sql === 'string' ? sql : sql.bigquery), title).toEqual(rows);
+      const rows = await demo.postgres.ask(sql);
+      expect(await demo.bigquery.ask(sql), title).toEqual(rows);
       expect(rows.length, title).toBeGreaterThan(0);
       lines.push(`${JSON.stringify({ title, rows })}\n`);
     }

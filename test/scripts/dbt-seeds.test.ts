@@ -129,15 +129,18 @@ const counted: Readonly<Record<string, () => readonly Row[]>> = {
       mean_confidence: sum(some.map(({ confidence }) => confidence)) / some.length,
     })),
   repeat_calls: () =>
-    facts.flatMap(({ call_id, caller, at }) => {
+    facts.flatMap(({ call_id, caller, at, business_day }) => {
       if (caller === undefined) return [];
+      const [next] = facts.filter((one) => one.caller === caller && one.at > at).sort((a, b) => a.at - b.at);
+      const daysTo = (other: string) => Math.abs(Date.parse(other) - Date.parse(business_day)) / 86_400_000;
       const [previous] = facts.filter((one) => one.caller === caller && one.at < at).sort((a, b) => b.at - a.at);
       const hours = previous && (at - previous.at) / 3_600_000;
       return {
         call_id,
         previous_call_id: previous?.call_id ?? null,
         hours_since_previous: hours ?? null,
-        is_repeat: hours !== undefined && hours <= 168,
+        is_repeat: previous !== undefined && daysTo(previous.business_day) <= 7,
+        is_called_again: next !== undefined && daysTo(next.business_day) <= 7,
       };
     }),
   tag_pairs: () => {
@@ -157,16 +160,17 @@ const counted: Readonly<Record<string, () => readonly Row[]>> = {
   talk_weekly: () =>
     groupBy(
       facts.filter(({ talk }) => talk.talk_status === 'ok'),
-      ({ business_day, campaign }) => JSON.stringify([mondayOf(business_day), campaign]),
+      ({ business_day, campaign, agent }) => JSON.stringify([mondayOf(business_day), campaign, agent]),
     ).map((some) => {
       const mean = (figures: (number | null | undefined)[]) => sum(figures.map((one) => one ?? 0)) / figures.length;
       return {
         week: mondayOf(some[0].business_day),
         campaign: some[0].campaign,
+        agent: some[0].agent,
         calls: some.length,
-        silence_share: mean(some.map(({ talk }) => talk.silence_share)),
-        overlap_share: mean(some.map(({ talk }) => (talk.overlap_seconds ?? 0) / (talk.speech_seconds ?? 1))),
-        interruptions_per_call: mean(some.map(({ talk }) => talk.interruptions)),
+        mean_silence_share: mean(some.map(({ talk }) => talk.silence_share)),
+        mean_overlap_share: mean(some.map(({ talk }) => (talk.overlap_seconds ?? 0) / (talk.speech_seconds ?? 1))),
+        mean_interruptions: mean(some.map(({ talk }) => talk.interruptions)),
       };
     }),
   new_words: () => {

@@ -27,6 +27,7 @@ const callsWide = defineMart({
   description: 'One row per call, with its fields in known units and the configured metadata keys as typed columns.',
   key: ['call_id'],
   columns: `${openIdentity}
++business_hour int Hour of call_timestamp in the business time zone, 0 to 23; null for a call without a time.
 calls.processed_at
 calls.status
 calls.campaign
@@ -54,6 +55,7 @@ calls.source_deleted_at`,
   query: (d, select) => `SELECT
   ${select('c', {
     business_day: d.day('c.call_timestamp'),
+    business_hour: d.hour('c.call_timestamp'),
     agent_side: d.agent_side('c.direction'),
     duration_as_sent: 'c.duration',
     duration_seconds: `c.duration * ${d.factor('call_duration')}`,
@@ -220,7 +222,7 @@ const repeatCalls = defineMart({
   name: 'repeat_calls',
   grain: 'call with a time and the number of its caller',
   description:
-    'One row per call, with the previous call of the same caller. The caller is in_data, as sent or as a token. A call is a repeat if the previous call began at most 7 days (168 hours) earlier.',
+    'One row per call, with the previous call of the same caller, and whether the caller calls again. The caller is in_data, as sent or as a token. Calls belong together if at most analytics.repeat_days calendar days are between them.',
   key: ['call_id'],
   columns: `${openIdentity}
 calls.campaign
@@ -228,7 +230,9 @@ calls.agent
 calls.direction
 +previous_call_id text Previous call of the same caller; null if there is none.
 +hours_since_previous float Hours from the start of the previous call to the start of this call.
-+is_repeat bool True if hours_since_previous is at most 168; false if there is no previous call.`,
++is_repeat bool True if the previous call is at most analytics.repeat_days days before this call.
++is_called_again bool True if the next call of the same caller is at most analytics.repeat_days days after this call. A false value is final only if proven_share is 1.
++proven_share float Mean of the proven shares of the days from this call to analytics.repeat_days days later, 0 to 1. Days without calls and verdicts count as 0.`,
   query: (d, select) => `WITH placed AS (
   SELECT
     call_id,
@@ -238,16 +242,35 @@ calls.direction
     agent,
     direction,
     LAG(call_id) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_call_id,
-    LAG(call_timestamp) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_timestamp
+    LAG(call_timestamp) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_timestamp,
+    LAG(business_day) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_day,
+    LEAD(business_day) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS next_day
   FROM ${d.mart('calls_wide')}
   WHERE in_data IS NOT NULL AND in_data <> '' AND call_timestamp IS NOT NULL
+),
+numbered AS (
+  SELECT business_day, proven_share, ${d.days_between("DATE '1970-01-01'", 'business_day')} AS day_number
+  FROM ${d.mart('proven_days')}
+),
+proof AS (
+  SELECT
+    business_day,
+    SUM(proven_share) OVER (ORDER BY day_number RANGE BETWEEN CURRENT ROW AND ${d.repeat_days()} FOLLOWING)
+      / (${d.repeat_days()} + 1) AS proven_share
+  FROM numbered
 )
 SELECT
-  ${select('', {
-    hours_since_previous: `${d.seconds_between('previous_timestamp', 'call_timestamp')} / 3600`,
-    is_repeat: `COALESCE(${d.seconds_between('previous_timestamp', 'call_timestamp')} <= 604800, FALSE)`,
-  })}
-FROM placed`,
+  ${select(
+    'p',
+    {
+      hours_since_previous: `${d.seconds_between('p.previous_timestamp', 'p.call_timestamp')} / 3600`,
+      is_repeat: `COALESCE(${d.days_between('p.previous_day', 'p.business_day')} <= ${d.repeat_days()}, FALSE)`,
+      is_called_again: `COALESCE(${d.days_between('p.business_day', 'p.next_day')} <= ${d.repeat_days()}, FALSE)`,
+    },
+    { y: 'proven_share' },
+  )}
+FROM placed AS p
+JOIN proof AS y ON y.business_day = p.business_day`,
 });
 
 const tagPairs = defineMart({

@@ -1,165 +1,72 @@
-/** Marts with rows per day or week. Each has the proven share of the day. */
-import { defineMart, type Mart, type MartDialect, openAll } from '../mart.ts';
+/** Marts with rows per day or week. Each has the proven share beside its figures. */
+import { defineMart, type Mart, openAll } from '../mart.ts';
+import { provenShare, provenWeeks, rowsProvenShare, weekProof } from './proven-days.ts';
 
-const good = `('proven', 'healed')`;
-const provenShare =
-  'proven_share float Part of the day with a good verdict of this warehouse, 0 to 1, on the axis of sync_state.proven_axis. The latest verdict counts. rows_proven_share of completeness_daily has the part that was compared value by value.';
-const rowsProvenShare =
-  'rows_proven_share float Part of proven_share whose verdict compared every stored value (level rows). The rest was compared at level guards, which does not find a value that somebody altered in a row.';
-
-/** Verdicts that still say something: of the present ledger, on the axis that is proven now, the latest of each window. */
-const latestVerdicts = (d: MartDialect): string => `numbered AS (
-  SELECT
-    v.verdict_id,
-    v.window_from,
-    v.window_to,
-    v.outcome,
-    v.warehouse_level,
-    v.compared_at,
-    ROW_NUMBER() OVER (PARTITION BY v.window_from, v.window_to ORDER BY v.verdict_id DESC) AS nth
-  FROM ${d.table('verdicts')} AS v
-  JOIN ${d.table('sync_state')} AS s ON s.proven_axis = v.axis AND s.ledger_epoch = v.ledger_epoch
-),
-latest AS (
-  SELECT * FROM numbered WHERE nth = 1
-)`;
-
-const provenDays = defineMart({
-  name: 'proven_days',
-  intermediate: true,
-  grain: 'business day with calls or verdicts',
-  description: 'Proven part of each business day, from the verdicts of the UTC windows that touch the day.',
-  key: ['business_day'],
-  columns: `
-business_day date Day in the business time zone.
-day_start timestamp First instant of the day (UTC).
-day_end timestamp First instant of the next day (UTC).
-${provenShare}
-${rowsProvenShare}
-last_compared_at timestamp Time of the newest verdict that touches the day.`,
-  query: (d, select) => `WITH ${latestVerdicts(d)},
-spans AS (
-  SELECT DISTINCT ${d.day('window_from')} AS first_day, ${d.day(d.just_before('window_to'))} AS last_day FROM latest
-  UNION DISTINCT
-  SELECT DISTINCT ${d.day('call_timestamp')} AS first_day, ${d.day('call_timestamp')} AS last_day
-  FROM ${d.table('calls')}
-  WHERE call_timestamp IS NOT NULL
-),
-named AS (
-  ${d.days_of_spans('spans', 'first_day', 'last_day')}
-),
-days AS (
-  SELECT business_day, ${d.day_start('business_day')} AS day_start, ${d.day_start(d.next_day('business_day'))} AS day_end
-  FROM named
-),
-touching AS (
-  SELECT
-    y.business_day,
-    v.verdict_id,
-    v.outcome,
-    v.warehouse_level,
-    v.compared_at,
-    GREATEST(v.window_from, y.day_start) AS part_from,
-    LEAST(v.window_to, y.day_end) AS part_to
-  FROM days AS y
-  JOIN latest AS v ON v.window_from < y.day_end AND v.window_to > y.day_start
-),
-edges AS (
-  SELECT business_day, part_from AS edge FROM touching
-  UNION DISTINCT
-  SELECT business_day, part_to AS edge FROM touching
-),
-pieces AS (
-  SELECT
-    business_day,
-    edge AS piece_from,
-    LEAD(edge) OVER (PARTITION BY business_day ORDER BY edge) AS piece_to
-  FROM edges
-),
-judged AS (
-  SELECT
-    p.business_day,
-    p.piece_from,
-    p.piece_to,
-    t.outcome,
-    t.warehouse_level,
-    ROW_NUMBER() OVER (PARTITION BY p.business_day, p.piece_from ORDER BY t.verdict_id DESC) AS nth
-  FROM pieces AS p
-  JOIN touching AS t
-    ON t.business_day = p.business_day AND t.part_from <= p.piece_from AND t.part_to >= p.piece_to
-),
-proven AS (
-  SELECT
-    business_day,
-    SUM(${d.seconds_between('piece_from', 'piece_to')}) AS seconds,
-    SUM(CASE WHEN warehouse_level = 'rows' THEN ${d.seconds_between('piece_from', 'piece_to')} ELSE 0 END) AS rows_seconds
-  FROM judged
-  WHERE nth = 1 AND outcome IN ${good}
-  GROUP BY business_day
-),
-compared AS (
-  SELECT business_day, MAX(compared_at) AS last_compared_at FROM touching GROUP BY business_day
-)
-SELECT
-  ${select(
-    'y',
-    {
-      proven_share: `COALESCE(p.seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')}`,
-      rows_proven_share: `COALESCE(p.rows_seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')}`,
-    },
-    { c: 'last_compared_at' },
-  )}
-FROM days AS y
-LEFT JOIN proven AS p ON p.business_day = y.business_day
-LEFT JOIN compared AS c ON c.business_day = y.business_day`,
-});
+const campaignLine = 'text Campaign identifier; null if the service sent none.';
+const agentLine = 'text metadata.Agent; null if the service sent none.';
+const dayLine = 'business_day date Day in the business time zone; null for calls without a time.';
+const weekLine = 'week date Monday of the week in the business time zone; null for calls without a time.';
 
 const figures = `
 calls int Number of calls.
 qualified_calls int Calls with status qualified.
 void_calls int Calls with status void.
 duration_seconds float Duration of all calls; null while its unit is unknown.
-mean_duration_seconds float Mean duration; null while its unit is unknown.
+mean_duration_seconds float Mean duration (handle time); null while its unit is unknown.
 calls_with_talk int Calls with figures of call_talk.
+talk_status text ok, or a reason why no call has figures of talk.
+agent_talk_seconds float Talk time of the agent in all calls; null while side or units are unknown.
 mean_agent_talk_share float Mean share of the agent in the talk time, 0 to 1; null while side or units are unknown.
 mean_silence_share float Mean share of silence, 0 to 1; null while units are unknown.
-words_per_minute float Words per minute of talk, over all calls; null while units are unknown.
-${provenShare}`;
+mean_overlap_share float Mean share of the speech in which both sides talk, 0 to 1; null while units are unknown.
+mean_interruptions float Mean number of interruptions; null while units are unknown.
+words_per_minute float Words per minute of talk, over all calls; null while units are unknown.`;
 
-/** The figures of calls by day and one of their columns. */
-const byDayAnd = (column: string, meaning: string): Mart =>
-  defineMart({
-    name: `${column}_daily`,
-    grain: `business day × ${column}`,
-    description: `Calls, durations and talk by business day and ${column}.`,
-    key: ['business_day', column],
+/** The figures of calls by day or week, and by some of their columns: their types and meanings. */
+const figuresBy = (name: string, period: 'business_day' | 'week', by: Readonly<Record<string, string>>): Mart => {
+  const [unit, line, proof] =
+    period === 'week' ? ['week', weekLine, weekProof] : ['business day', dayLine, provenShare];
+  const names = Object.keys(by);
+  return defineMart({
+    name,
+    grain: [unit, ...names].join(' × ').replace('business_hour', 'hour'),
+    description: `Calls, durations and talk by ${[unit, ...names].join(', ').replace('business_hour', 'hour')}.`,
+    key: [period, ...names],
     keyMayBeNull: true,
-    columns: openAll(`
-business_day date Day in the business time zone; null for calls without a time.
-${column} text ${meaning}
-${figures.trim()}`),
-    query: (d) => `SELECT
-  c.business_day,
-  c.${column},
+    columns: openAll([line, ...names.map((one) => `${one} ${by[one]}`), figures.trim(), proof].join('\n')),
+    query: (d) => {
+      const start = period === 'week' ? d.week('c.business_day') : 'c.business_day';
+      return `SELECT
+  ${[`${start} AS ${period}`, ...names.map((one) => `c.${one}`)].join(',\n  ')},
   COUNT(*) AS calls,
   SUM(CASE WHEN c.status = 'qualified' THEN 1 ELSE 0 END) AS qualified_calls,
   SUM(CASE WHEN c.status = 'void' THEN 1 ELSE 0 END) AS void_calls,
   SUM(c.duration_seconds) AS duration_seconds,
   AVG(c.duration_seconds) AS mean_duration_seconds,
   SUM(CASE WHEN t.talk_status = 'ok' THEN 1 ELSE 0 END) AS calls_with_talk,
+  COALESCE(MAX(CASE WHEN t.talk_status = 'ok' THEN 'ok' END), MAX(t.talk_status)) AS talk_status,
+  SUM(t.talk_agent_seconds) AS agent_talk_seconds,
   AVG(t.agent_talk_share) AS mean_agent_talk_share,
   AVG(t.silence_share) AS mean_silence_share,
+  AVG(t.overlap_share) AS mean_overlap_share,
+  AVG(${d.float('t.interruptions')}) AS mean_interruptions,
   SUM(CASE WHEN t.talk_status = 'ok' THEN t.words END)
     / NULLIF(SUM(t.speech_seconds + t.overlap_seconds), 0) * 60 AS words_per_minute,
   COALESCE(MAX(p.proven_share), 0) AS proven_share
 FROM ${d.mart('calls_wide')} AS c
 LEFT JOIN ${d.mart('call_talk')} AS t ON t.call_id = c.call_id
-LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = c.business_day
-GROUP BY c.business_day, c.${column}`,
+LEFT JOIN ${period === 'week' ? provenWeeks(d) : d.mart('proven_days')} AS p ON p.${period} = ${start}
+GROUP BY ${[period, ...names].map((_, index) => index + 1).join(', ')}`;
+    },
   });
+};
 
-const agentDaily = byDayAnd('agent', 'metadata.Agent; null if the service sent none.');
-const campaignDaily = byDayAnd('campaign', 'Campaign identifier; null if the service sent none.');
+const agentDaily = figuresBy('agent_daily', 'business_day', { agent: agentLine });
+const campaignDaily = figuresBy('campaign_daily', 'business_day', { campaign: campaignLine });
+const hourDaily = figuresBy('hour_daily', 'business_day', {
+  business_hour: 'int Hour of the day in the business time zone, 0 to 23; null for calls without a time.',
+});
+const talkWeekly = figuresBy('talk_weekly', 'week', { campaign: campaignLine, agent: agentLine });
 
 const tagDaily = defineMart({
   name: 'tag_daily',
@@ -264,40 +171,42 @@ FROM ${d.table('deliveries')} AS v
 GROUP BY 1, v.hook_id`,
 });
 
-const talkWeekly = defineMart({
-  name: 'talk_weekly',
-  grain: 'week × campaign',
+const tagWeekly = defineMart({
+  name: 'tag_weekly',
+  grain: 'week × tag',
   description:
-    'Trends of silence and talk-over. Means over the calls of a week whose talk_status is ok, and their change since the last earlier week with such calls.',
-  key: ['week', 'campaign'],
+    'Share of the calls of a week that have each tag. A call has a tag if the tag is in its list and is not false. Each call counts once.',
+  key: ['week', 'tag_id', 'tag_name'],
   keyMayBeNull: true,
   columns: openAll(`
-week date Monday of the week in the business time zone.
-campaign text Campaign identifier; null if the service sent none.
-calls int Calls with figures of talk.
-silence_share float Mean share of silence, 0 to 1.
-silence_change float silence_share minus that of the earlier week; null in the first week.
-overlap_share float Mean share of the speech in which both sides talk, 0 to 1.
-overlap_change float overlap_share minus that of the earlier week; null in the first week.
-interruptions_per_call float Mean number of interruptions.`),
-  query: (d, select) => `WITH weekly AS (
+${weekLine}
+tag_id text Identifier of the tag.
+tag_name text Name of the tag.
+calls int Calls that have the tag.
+all_calls int All calls of the week, with and without tags.
+tag_share float calls / all_calls, 0 to 1.
+${weekProof}`),
+  query: (d, select) => `WITH everything AS (
+  SELECT ${d.week('business_day')} AS week, COUNT(*) AS all_calls
+  FROM ${d.mart('calls_wide')}
+  WHERE business_day IS NOT NULL
+  GROUP BY 1
+),
+tagged AS (
   SELECT
     ${d.week('business_day')} AS week,
-    campaign,
-    COUNT(*) AS calls,
-    AVG(silence_share) AS silence_share,
-    AVG(overlap_seconds / NULLIF(speech_seconds, 0)) AS overlap_share,
-    AVG(${d.float('interruptions')}) AS interruptions_per_call
-  FROM ${d.mart('call_talk')}
-  WHERE talk_status = 'ok' AND business_day IS NOT NULL
-  GROUP BY 1, campaign
+    tag_id,
+    tag_name,
+    COUNT(DISTINCT CASE WHEN COALESCE(is_true, TRUE) THEN call_id END) AS calls
+  FROM ${d.mart('call_tags')}
+  WHERE business_day IS NOT NULL
+  GROUP BY 1, tag_id, tag_name
 )
 SELECT
-  ${select('', {
-    silence_change: 'silence_share - LAG(silence_share) OVER (PARTITION BY campaign ORDER BY week)',
-    overlap_change: 'overlap_share - LAG(overlap_share) OVER (PARTITION BY campaign ORDER BY week)',
-  })}
-FROM weekly`,
+  ${select('t', { tag_share: `${d.float('t.calls')} / e.all_calls` }, { e: 'all_calls', p: 'proven_share' })}
+FROM tagged AS t
+JOIN everything AS e ON e.week = t.week
+JOIN ${provenWeeks(d)} AS p ON p.week = t.week`,
 });
 
 const newWords = defineMart({
@@ -374,13 +283,14 @@ FROM timed`,
 });
 
 export const dailyMarts: readonly Mart[] = [
-  provenDays,
   agentDaily,
   campaignDaily,
+  hourDaily,
   tagDaily,
   completenessDaily,
   deliveryDaily,
   deliveryLatency,
   talkWeekly,
+  tagWeekly,
   newWords,
 ];

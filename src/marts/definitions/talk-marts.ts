@@ -131,6 +131,7 @@ const callTalk = defineMart({
 calls.campaign
 calls.agent
 +agent_side text Side of the agent; null while it is unknown.
++duration_seconds float Duration of the call in seconds; null while its unit is unknown.
 +talk_status text ok, or the reason why the figures in seconds are null.
 +agent_status text ok, or the reason why the figures of agent and customer are null.
 +turns int Number of turns: utterances of one side that no other side interrupts.
@@ -144,6 +145,7 @@ calls.agent
 +interruptions int Number of times that a side begins to talk while the other side talks. A simultaneous start is no interruption.
 +interruptions_by_agent int Interruptions by the agent.
 +overlap_seconds float Time in which both sides talk at once.
++overlap_share float Share of overlap_seconds in speech_seconds, 0 to 1.
 +silence_seconds float Total of the gaps between first and last utterance that are longer than analytics.silence_gap_s.
 +silence_share float Share of silence in the time from the first utterance to the end of the last utterance, 0 to 1.
 +longest_silence_seconds float Longest gap of silence_seconds; 0 if there is none.
@@ -213,6 +215,7 @@ sides AS (
     c.campaign,
     c.agent,
     c.agent_side,
+    c.duration_seconds,
     c.utterance_count,
     t.talk_in,
     t.talk_out,
@@ -250,6 +253,7 @@ SELECT
     WHEN s.agent_side = 'out' THEN COALESCE(i.interruptions_out, 0)
   END`,
     overlap_seconds: toMicroseconds('s.talk_all - s.speech'),
+    overlap_share: `(${toMicroseconds('s.talk_all - s.speech')}) / NULLIF(s.speech, 0)`,
     silence_seconds: toMicroseconds('s.silence'),
     silence_share: 's.silence / NULLIF(s.span, 0)',
     longest_silence_seconds: toMicroseconds('s.longest_silence'),

@@ -61,6 +61,7 @@ export const bigqueryFragments: Fragments = {
   int: (x) => `CAST(${x} AS INT64)`,
   text: (x) => `CAST(${x} AS STRING)`,
   day: (instant, zone) => `DATE(${instant}, '${zone}')`,
+  hour: (instant, zone) => `EXTRACT(HOUR FROM ${instant} AT TIME ZONE '${zone}')`,
   day_start: (day, zone) => `TIMESTAMP(${day}, '${zone}')`,
   next_day: (day) => `DATE_ADD(${day}, INTERVAL 1 DAY)`,
   // The first day of year 1 is a Monday. The local BigQuery does not know ISOWEEK.

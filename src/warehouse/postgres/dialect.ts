@@ -64,6 +64,7 @@ export const postgresFragments: Fragments = {
   int: (x) => `CAST(${x} AS bigint)`,
   text: (x) => `CAST(${x} AS text)`,
   day: (instant, zone) => `CAST((${instant}) AT TIME ZONE '${zone}' AS date)`,
+  hour: (instant, zone) => `CAST(EXTRACT(HOUR FROM (${instant}) AT TIME ZONE '${zone}') AS bigint)`,
   day_start: (day, zone) => `(CAST(${day} AS timestamp) AT TIME ZONE '${zone}')`,
   next_day: (day) => `(${day} + 1)`,
   week: (day) => `CAST(DATE_TRUNC('week', ${day}) AS date)`,
