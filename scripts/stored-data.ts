@@ -79,7 +79,11 @@ const store: Places = {
   windows: { holds: 'windows that were read, with counts', personal: 'no', kept: 'no limit' },
   window_problems: { holds: 'windows that callsync could not read', personal: 'no', kept: 'until resolved' },
   watermarks: { holds: 'progress of continuous sync', personal: 'no', kept: 'no limit' },
-  verdicts: { holds: 'outcomes of reconciling, with counts', personal: 'no', kept: '`store.verdict_retention`' },
+  verdicts: {
+    holds: 'outcomes of reconciling, with counts and reasons; ids of the first calls that differ',
+    personal: 'call ids',
+    kept: '`store.verdict_retention`',
+  },
   drift: { holds: 'names of unknown fields, counted', personal: 'no', kept: 'no limit' },
   request_limits: { holds: 'times of requests', personal: 'no', kept: 'seconds' },
   events: { holds: 'actions of operators, and changes of version', personal: 'no', kept: '`store.delivery_retention`' },
