@@ -54,6 +54,12 @@ export const notificationsConfigSchema = z
       .array(ruleSchema)
       .default(conditions.map((when) => ({ when, after: when === 'unproven' ? 86_400_000 : 0 })))
       .describe('Conditions to report. By default all conditions, with unproven windows after a day.'),
+    digest: a.on.describe(
+      'Send a summary of each week to every channel, once its days are compared: proven days, late calls, lost webhooks, healed differences.',
+    ),
+    page_url: a.webAddress
+      .optional()
+      .describe('Address of the status page, for links in messages. By default, messages name a command instead.'),
   })
   .refine(({ channels, rules }) => rules.every((rule) => rule.channels?.every(isNameOf(channels)) ?? true), {
     path: ['rules'],

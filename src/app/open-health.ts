@@ -5,8 +5,10 @@ import type { Readings } from '../health/conditions.ts';
 import { explainDay } from '../health/coverage/why.ts';
 import { createWorkMetrics, shareReading, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
 import { openChannels } from '../health/notifications/channels.ts';
+import { queueDigest } from '../health/notifications/digest.ts';
 import { watchHealth } from '../health/notifications/watch.ts';
 import { measureLatency, type NamedUsage, readHealth, readProofs } from '../health/read-health.ts';
+import { readVersion } from '../lib/find-built.ts';
 import { dayMicros, nowMicros } from '../lib/timestamps.ts';
 import type { WarehouseTarget, WorkObserver } from '../pipeline/deps.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -97,7 +99,7 @@ export const watchParts = (
 
 /** Keeps the timeline and tells the configured channels, until the services are closed. */
 export const openHealthWatch = (services: Services, store: Store, { read }: HealthReadings): void => {
-  const { notifications } = services.config;
+  const { notifications, warehouses, sync } = services.config;
   const opened = openChannels(notifications);
   const all = [...opened.keys()];
   const rules = notifications.rules.map(({ when: condition, after, channels = all }) => ({
@@ -105,5 +107,12 @@ export const openHealthWatch = (services: Services, store: Store, { read }: Heal
     after,
     channels,
   }));
-  services.defer(watchHealth({ store, read, channels: opened, rules, log: services.log }));
+  const weekly = {
+    ...{ channels: all, warehouses: Object.keys(warehouses), version: readVersion(), pageUrl: notifications.page_url },
+    comparedAfter: sync.reconcile.age * 1000,
+  };
+  const queueMore = async (): Promise<void> => {
+    if (notifications.digest && all.length > 0) await queueDigest(store, weekly);
+  };
+  services.defer(watchHealth({ store, read, channels: opened, rules, queueMore, log: services.log }));
 };

@@ -5,8 +5,13 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { notificationsConfigSchema } from '../../schemas/config/notifications.ts';
 import { openChannels } from '../../src/health/notifications/channels.ts';
+import { describeWeek, queueDigest } from '../../src/health/notifications/digest.ts';
 import { notice, sendMessages } from '../../src/health/notifications/watch.ts';
+import { dayMicros } from '../../src/lib/timestamps.ts';
+import { issueEpoch } from '../../src/store/loads/warehouses.ts';
 import { openStore } from '../../src/store/store.ts';
+import { addVerdict } from '../../src/store/windows/verdicts.ts';
+import { createErasures } from '../support/erasures.ts';
 import { useFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { createDatabase } from '../support/postgres.ts';
@@ -47,6 +52,24 @@ test('signs what it posts, and sends Slack text that mentions nobody', async () 
   expect(JSON.parse(plain?.body ?? '')).toEqual({ text: '*Wrong*: &lt;!channel&gt; &amp; more' });
   status = 500;
   await expect(pager?.send(message)).rejects.toMatchObject({ code: 'NOTIFICATION_FAILED', kind: 'transient' });
+});
+
+test('the message of a week goes to every channel, and no receiver can take it for a fault', async () => {
+  status = 200;
+  received.length = 0;
+  const week = {
+    id: 'msg-3',
+    condition: 'digest',
+    subject: '',
+    state: 'firing',
+    summary: 'Week\nProven',
+    at: 0,
+  } as const;
+  for (const channel of openChannels(configOf()).values()) await channel.send(week);
+  const [signed, plain] = received.map(({ body }) => JSON.parse(body));
+  expect(signed.type).toBe('callsync.digest');
+  expect(signed.data).toEqual({ condition: 'digest', subject: '', summary: 'Week\nProven' });
+  expect(plain).toEqual({ text: 'Week\nProven' });
 });
 
 test('posts through the proxy of the environment', async () => {
@@ -107,6 +130,79 @@ test('tells each change once, however many processes look, and again when a chan
   expect(await look([unproven])).toEqual([]);
   expect(await look([])).toEqual([]);
   expect(await store.query('SELECT 1 FROM notification_messages')).toEqual([]);
+});
+
+test('sends each past week once: proven days, late calls, lost webhooks, healed differences', async () => {
+  const database = await createDatabase();
+  const erasures = createErasures();
+  const store = await openStore({ url: database.url, erasures: erasures.open });
+  onTestFinished(() => store.close().then(database.drop).then(erasures.remove));
+  const epoch = await issueEpoch(store, 'test', 0);
+  const monday = Date.parse('2026-03-02T00:00:00Z') * 1000;
+  const prove = async (day: number, counts: Partial<Parameters<typeof addVerdict>[1]>) => {
+    const window = { window_from: monday + day * dayMicros, window_to: monday + (day + 1) * dayMicros };
+    await addVerdict(store, {
+      ...{
+        warehouse: 'main',
+        axis: 'timestamp',
+        level: 'fields',
+        warehouse_level: 'guards',
+        confirmed: 'total',
+        ...window,
+      },
+      ...{
+        calls_listed: 9,
+        calls_found: 9,
+        missing: 0,
+        different: 0,
+        healed: 0,
+        deleted: 0,
+        unexpected: 0,
+        excluded: 0,
+      },
+      ...{ outcome: 'proven', ledger_epoch: epoch, flatten_version: 1, revisions_digest: '', compared_by: 'test' },
+      compared_at: window.window_to,
+      ...counts,
+    });
+  };
+  for (const day of [0, 1, 3, 4, 6]) await prove(day, {});
+  await prove(2, { outcome: 'healed', missing: 2, different: 1, healed: 3 });
+  await prove(5, { outcome: 'unproven', different: 4 });
+  const look = async (at: string, pageUrl?: string) => {
+    const input = { channels: ['pager', 'chat'], warehouses: ['main'], version: 'test', pageUrl };
+    const now = Date.parse(at) * 1000;
+    await Promise.all([1, 2, 3].map(() => queueDigest(store, { ...input, comparedAfter: 2 * dayMicros, now })));
+    const sent: string[] = [];
+    await sendMessages(store, async ({ channel, summary }) => sent.push(`${channel}: ${summary}`) > 0);
+    return sent.toSorted();
+  };
+  // The first week is not told, for it began before the store; nor is a week whose last day is not compared yet.
+  expect(await look('2026-03-06T00:00:00Z')).toEqual([]);
+  expect(await look('2026-03-11T00:00:00Z')).toEqual([]);
+  const lines = (link: (day: number) => string, ways: string) => [
+    'Week from 2026-03-02 to 2026-03-08',
+    `Proven days: 6 of 7. ${link(7)}`,
+    `Late calls: 2, found by comparison. ${link(4)}`,
+    `Lost webhooks: 0 of 0 calls. ${ways}`,
+    `Healed differences: 3 of 7. ${link(4)}`,
+  ];
+  const page = 'https://callsync.example:9464';
+  const text = lines((day) => `${page}/verdicts?warehouse=main&day=2026-03-0${day}`, `${page}/#ways`).join('\n');
+  expect(await look('2026-03-11T13:00:00Z', `${page}/`)).toEqual([`chat: ${text}`, `pager: ${text}`]);
+  expect(await look('2026-03-12T00:00:00Z')).toEqual([]);
+  const days = [1, 2, 3, 4, 5, 6, 7].map((n) => ({
+    day: `2026-03-0${n}`,
+    warehouse: 'main',
+    state: 'proven',
+    calls: 1,
+  }));
+  const none = { calls_listed: 1, calls_found: 1, excluded: 0, missing: 0, different: 0, healed: 0, deleted: 0 };
+  const told = describeWeek({
+    days: days.map((day) => ({ ...day, ...none, state: 'proven' as const })),
+    webhooks: { expected: 1_034, lost: 12 },
+  });
+  expect(told).toContain('Proven days: 7 of 7. callsync coverage --day 2026-03-07\n');
+  expect(told).toContain('Lost webhooks: 12 of 1034 calls. callsync coverage\n');
 });
 
 test('refuses a rule for a channel that is not there', () => {

@@ -23,6 +23,8 @@ export interface Channel {
 }
 
 const timeoutMs = 10_000;
+/** Condition of the message of a week. */
+export const digest = 'digest';
 const words = { firing: 'Wrong', resolved: 'Right again' } as const;
 
 /** By name. Each secret is read again for each message. @throws CallsyncError CONFIG_SECRET */
@@ -45,10 +47,12 @@ const openChannel = (config: ChannelConfig): Channel => {
 const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: 'webhook' }>) => {
   const secret = openSecret({ key: `notifications.channels.${name}.secret`, file: secret_file });
   return async ({ id, condition, subject, state, summary, at }: Message): Promise<void> => {
+    // No receiver may take the message of a week for a fault.
+    const phase = condition === digest ? {} : { state };
     const body = JSON.stringify({
-      type: `callsync.${condition}.${state}`,
+      type: ['callsync', condition, ...Object.values(phase)].join('.'),
       timestamp: new Date(at).toISOString(),
-      data: { condition, subject, state, summary },
+      data: { condition, subject, ...phase, summary },
     });
     const sentAt = new Date();
     await post(url, body, {
@@ -76,8 +80,9 @@ const post = async (url: string, body: string, headers: Readonly<Record<string, 
 
 const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' }>) => {
   const secret = openSecret({ key: `notifications.channels.${name}.url`, file: url_file });
-  return async ({ state, summary }: Message): Promise<void> => {
-    await post(secret.read(), JSON.stringify({ text: `*${words[state]}*: ${escapeSlack(summary)}` }));
+  return async ({ condition, state, summary }: Message): Promise<void> => {
+    const begin = condition === digest ? '' : `*${words[state]}*: `;
+    await post(secret.read(), JSON.stringify({ text: `${begin}${escapeSlack(summary)}` }));
   };
 };
 

@@ -81,9 +81,10 @@ const find = (wrong: readonly NoticedCondition[], one: { readonly condition: str
 const describeEnd = ({ condition, subject }: { readonly condition: string; readonly subject: string }): string =>
   `${condition.replaceAll('_', ' ')}${subject === '' ? '' : ` of warehouse ${subject}`}: over.`;
 
-const queue = async (
+/** Queues a message for each of the channels, under one id. */
+export const queue = async (
   tx: Transaction,
-  { condition, channels }: TellingRule,
+  { condition, channels }: Omit<TellingRule, 'after'>,
   { subject, state, summary }: Pick<QueuedMessage, 'subject' | 'state' | 'summary'>,
 ): Promise<void> => {
   await tx.query`
@@ -122,6 +123,8 @@ export const watchHealth = (input: {
   readonly read: () => Promise<Readings | undefined>;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly rules: readonly TellingRule[];
+  /** Queues messages that no condition causes. */
+  readonly queueMore: () => Promise<void>;
   readonly log: (message: string, facts: Readonly<Record<string, unknown>>) => void;
 }): (() => Promise<void>) => {
   const { store, channels, log } = input;
@@ -151,6 +154,7 @@ export const watchHealth = (input: {
       await recordEvent(store, { kind: 'recovery', what, actor: null });
     }
     silentSince = undefined;
+    await input.queueMore();
     await sendMessages(store, send);
   };
   return repeatEvery(everyMs, () => look().catch((error: unknown) => log('the state could not be watched', { error })));

@@ -1,0 +1,76 @@
+/** The message of a week: proven days, late calls, lost webhooks, healed differences. A line each, with its link. */
+
+import { countOf, formatCount } from '../../lib/count-of.ts';
+import { dateOf, dayMicros, nowMicros } from '../../lib/timestamps.ts';
+import type { Database } from '../../postgres/database.ts';
+import { readMeta, writeMeta } from '../../store/meta.ts';
+import { type Report, readReport } from '../coverage/report.ts';
+import { digest } from './channels.ts';
+import { queue } from './watch.ts';
+
+const weekMicros = 7 * dayMicros;
+/** A Monday. */
+const firstMonday = 4 * dayMicros;
+/** Comparisons of the last day have ended by then. */
+const proofMicros = dayMicros / 2;
+
+type Day = Report['days'][number];
+
+const sum = (days: readonly Day[], figure: (day: Day) => number): number =>
+  days.reduce((total, day) => total + figure(day), 0);
+
+/**
+ * The text of a week. Each line ends with the page of the first day that it is about.
+ * @param pageUrl of the status page; undefined = the line ends with the command that shows the day
+ */
+export const describeWeek = ({ days, webhooks }: Pick<Report, 'days' | 'webhooks'>, pageUrl?: string): string => {
+  const names = [...new Set(days.map(({ day }) => day))];
+  const open = days.filter(({ state }) => state !== 'proven' && state !== 'healed');
+  const late = names.map((name) => Math.max(...days.map((one) => (one.day === name ? one.missing : 0))));
+  const link = (found: Day | undefined): string => {
+    const { day, warehouse } = found ?? (days.at(-1) as Day);
+    if (pageUrl === undefined) return `callsync coverage --day ${day}`;
+    return new URL(`/verdicts?${new URLSearchParams({ warehouse, day })}`, pageUrl).href;
+  };
+  const proven = names.length - new Set(open.map(({ day }) => day)).size;
+  const differences = sum(days, (one) => one.missing + one.different);
+  return [
+    `Week from ${names[0]} to ${names.at(-1)}`,
+    `Proven days: ${proven} of ${names.length}. ${link(open[0])}`,
+    `Late calls: ${formatCount(late.reduce((total, one) => total + one, 0))}, found by comparison. ${link(days.find(({ missing }) => missing > 0))}`,
+    `Lost webhooks: ${formatCount(webhooks.lost)} of ${countOf(webhooks.expected, 'call')}. ${pageUrl === undefined ? 'callsync coverage' : new URL('/#ways', pageUrl).href}`,
+    `Healed differences: ${formatCount(sum(days, ({ healed }) => healed))} of ${formatCount(differences)}. ${link(days.find(({ healed }) => healed > 0))}`,
+  ].join('\n');
+};
+
+/**
+ * Queues the message of the week that ended last, once for all processes. A store that has sent none begins with the
+ * week that runs.
+ * @param input.comparedAfter microseconds after which a day is compared
+ */
+export const queueDigest = async (
+  store: Database,
+  input: Pick<Parameters<typeof readReport>[1], 'warehouses' | 'version'> & {
+    readonly channels: readonly string[];
+    readonly pageUrl?: string | undefined;
+    readonly comparedAfter: number;
+    readonly now?: number;
+  },
+): Promise<void> => {
+  const { channels, pageUrl, comparedAfter, now = nowMicros() } = input;
+  const settled = now - comparedAfter - proofMicros - firstMonday;
+  const to = settled - (settled % weekMicros) + firstMonday;
+  const week = dateOf(to / 1000);
+  const told = await readMeta<string>(store, digest);
+  if (told === undefined) await writeMeta(store, digest, week);
+  if (told === undefined || told >= week) return;
+  const summary = describeWeek(
+    await readReport(store, { ...input, range: { from: to - weekMicros, to }, now }),
+    pageUrl,
+  );
+  await store.transaction(async (tx) => {
+    const claimed =
+      await tx.query`UPDATE meta SET value = to_jsonb(${week}::text) WHERE key = ${digest} AND value = to_jsonb(${told}::text) RETURNING 1`;
+    if (claimed.length > 0) await queue(tx, { condition: digest, channels }, { subject: '', state: 'firing', summary });
+  });
+};
