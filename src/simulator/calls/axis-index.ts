@@ -1,9 +1,4 @@
-/**
- * Calls in the order of one axis: planned ones in a typed array, inserted or moved ones in a sorted list. Ties are
- * ordered by index.
- */
-type Moved = { readonly key: number; readonly index: number };
-
+/** Ranges of one time axis, and the calls in its order. */
 export interface AxisRange {
   /** Milliseconds, inclusive. */
   readonly from: number;
@@ -29,40 +24,28 @@ export const lowerBound = (length: number, reached: (i: number) => boolean): num
   return low;
 };
 
-/** @param order undefined if it is that of the index */
-export const createAxisIndex = (keys: Float64Array, order: Uint32Array | undefined) => {
-  const away = new Uint8Array(keys.length);
-  const moved: Moved[] = [];
+/**
+ * Calls in the order of an axis, ties by index.
+ * @param order indices of calls, in that order. @param keyOf present key of a call in it
+ */
+export const createAxisIndex = (order: number[], keyOf: (index: number) => number) => {
+  const at = (i: number): number => order[i] as number;
   const positionOf = (index: number, key: number): number =>
-    lowerBound(moved.length, (i) => {
-      const at = moved[i] as Moved;
-      return at.key > key || (at.key === key && at.index >= index);
+    lowerBound(order.length, (i) => {
+      const other = keyOf(at(i));
+      return other > key || (other === key && at(i) >= index);
     });
-  const at = (i: number): number => (order === undefined ? i : (order[i] as number));
   return {
-    /** Puts a call at a key; `previous` is where it was, undefined for a new call. */
+    /** Puts a call at a key before `keyOf` knows it; `previous` is where it was, undefined for a new call. */
     place: (index: number, key: number, previous: number | undefined): void => {
-      if (index < away.length && away[index] === 0) away[index] = 1;
-      else if (previous !== undefined) moved.splice(positionOf(index, previous), 1);
-      moved.splice(positionOf(index, key), 0, { key, index });
+      if (previous !== undefined) order.splice(positionOf(index, previous), 1);
+      order.splice(positionOf(index, key), 0, index);
     },
     /** Visits the calls of a range in order until `visit` returns false. */
     scan: ({ from, to, toInclusive }: AxisRange, visit: (index: number, key: number) => boolean): void => {
-      const beyond = (key: number): boolean => (toInclusive ? key > to : key >= to);
-      let b = lowerBound(keys.length, (i) => (keys[at(i)] as number) >= from);
-      let m = lowerBound(moved.length, (i) => (moved[i] as Moved).key >= from);
-      for (;;) {
-        while (b < keys.length && away[at(b)] === 1) b++;
-        const base = b < keys.length ? at(b) : -1;
-        const baseKey = base < 0 ? Number.POSITIVE_INFINITY : (keys[base] as number);
-        const other = moved[m];
-        const takeOther =
-          other !== undefined && (base < 0 || other.key < baseKey || (other.key === baseKey && other.index < base));
-        const key = takeOther ? other.key : baseKey;
-        if ((!takeOther && base < 0) || beyond(key)) return;
-        if (!visit(takeOther ? other.index : base, key)) return;
-        if (takeOther) m++;
-        else b++;
+      for (let i = lowerBound(order.length, (n) => keyOf(at(n)) >= from); i < order.length; i++) {
+        const key = keyOf(at(i));
+        if ((toInclusive ? key > to : key >= to) || !visit(at(i), key)) return;
       }
     },
   };

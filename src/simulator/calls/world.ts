@@ -55,11 +55,13 @@ export type World = ReturnType<typeof createWorld>;
 export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) => {
   const { seed } = settings;
   const population = planPopulation(settings, clock.now());
-  const axes = {
-    timestamp: createAxisIndex(population.timestamps, undefined),
-    qualified: createAxisIndex(population.qualified, population.byQualified),
-  };
   const states = new Map<number, CallState>();
+  const keyOn = (axis: Axis, planned: Float64Array) => (index: number) =>
+    states.get(index)?.current[axis] ?? (planned[index] as number);
+  const axes = {
+    timestamp: createAxisIndex([...population.timestamps.keys()], keyOn('timestamp', population.timestamps)),
+    qualified: createAxisIndex([...population.byQualified], keyOn('qualified', population.qualified)),
+  };
   const plannedEdits = planEdits(settings, population);
   let plannedAt = 0;
   const qualifiedAt = (position: number) => population.qualified[population.byQualified[position] as number] as number;
@@ -113,19 +115,9 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
     const number = state.edits.length + 1;
     const { patch = {}, kinds = request.patch === undefined ? settings.edits.kinds : [] } = request;
     const requalify = request.requalify ?? fraction(seed, index, 50 + number) < settings.edits.requalifyShare;
-    const { timestamp, qualified, status } = state.current;
-    const flipped = status === 'void' ? 'qualified' : 'void';
-    const next: Place = {
-      timestamp:
-        patch.timestamp === undefined
-          ? timestamp + (kinds.includes('timestamp') ? dayMs : 0)
-          : Date.parse(String(patch.timestamp)),
-      qualified: requalify && qualified <= at ? floor(at) : qualified,
-      status: typeof patch.status === 'string' ? patch.status : kinds.includes('status') ? flipped : status,
-    };
+    const next = placeAfter(state.current, { kinds, patch, qualified: requalify ? floor(at) : undefined });
     state.edits.push({ at, kinds, patch, ...next });
-    for (const axis of bothAxes)
-      if (state.current[axis] !== next[axis]) axes[axis].place(index, next[axis], state.current[axis]);
+    for (const axis of bothAxes) axes[axis].place(index, next[axis], state.current[axis]);
     state.current = next;
     const webhook = request.webhook ?? fraction(seed, index, 80 + number) < settings.edits.webhookShare;
     if (webhook && state.deletedAt === undefined) listener(index, number + 1);
@@ -226,9 +218,8 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
     restore: (changes: WorldChanges): void => {
       for (const [index, state] of changes.states) {
         const planned = index < population.count ? plannedPlace(index) : undefined;
+        for (const axis of bothAxes) axes[axis].place(index, state.current[axis], planned?.[axis]);
         states.set(index, state);
-        for (const axis of bothAxes)
-          if (planned?.[axis] !== state.current[axis]) axes[axis].place(index, state.current[axis], planned?.[axis]);
       }
       size = changes.count;
     },
@@ -271,6 +262,20 @@ const planEdits = (settings: SimulatorSettings, population: ReturnType<typeof pl
     planned.push({ at: Math.floor((population.qualified[index] as number) + 1_000 + ageOf(settings, index)), index });
   }
   return planned.sort((a, b) => a.at - b.at || a.index - b.index);
+};
+
+/** @param qualified new end of processing, unless the present one is later */
+const placeAfter = (
+  { timestamp, qualified: before, status }: Place,
+  { kinds, patch, qualified = before }: Pick<Edit, 'kinds' | 'patch'> & { readonly qualified: number | undefined },
+): Place => {
+  const moved = timestamp + (kinds.includes('timestamp') ? dayMs : 0);
+  const flipped = status === 'void' ? 'qualified' : 'void';
+  return {
+    timestamp: patch.timestamp === undefined ? moved : Date.parse(String(patch.timestamp)),
+    qualified: Math.max(before, qualified),
+    status: typeof patch.status === 'string' ? patch.status : kinds.includes('status') ? flipped : status,
+  };
 };
 
 /** A change, and the call's place after it; `at` = when it happened, simulated milliseconds. */

@@ -194,89 +194,26 @@ interface PageOptions {
 
 type Entry = readonly [key: number, index: number];
 
+/** Arranges all calls that match, then cuts. */
 const selectPage = (world: World, query: ListQuery, options: PageOptions): Page => {
-  const { settings, dialect } = options;
-  const { quirks, unstableTies } = settings;
-  const { doubledShare, gaps, pageMost, pagesMost, pageVaries, pageRepeats, totals, order, cursors } = quirks;
-  const isWhole = pageMost === undefined && pagesMost === undefined;
-  const isTrue = totals === 'true' && order === 'steady' && cursors === 'good' && isWhole;
-  const plain =
-    isTrue &&
-    !unstableTies &&
-    doubledShare + gaps.share + pageVaries + pageRepeats + quirks.countLagSeconds === 0 &&
-    !dialect.newestFirst &&
-    (dialect.cap === undefined || (query.after === undefined && dialect.capTotal === 'capped'));
-  return plain ? scanPage(world, query, options) : arrangePage(world, query, options);
-};
-
-/** A page of the plain order; visits no more calls than it must, so that a million of them cost little. */
-const scanPage = (world: World, query: ListQuery, options: PageOptions): Page => {
-  const { cap, totalPath, totalHeader } = options.dialect;
-  const needsTotal = totalPath !== undefined || totalHeader !== undefined;
-  const limit = cap ?? Number.POSITIVE_INFINITY;
-  const end = Math.min(query.offset + query.size, limit);
-  const found: Entry[] = [];
-  let total = 0;
-  scanMatches(world, query, options, (entry) => {
-    if (total >= limit) return false;
-    if (total >= query.offset && total < end) found.push(entry);
-    total++;
-    return needsTotal || total <= end;
-  });
-  const last = found.at(-1);
-  return { indices: found.map((entry) => entry[1]), total, next: total > end && last !== undefined ? last : undefined };
-};
-
-/** A page of any order: arranges all calls that match, then cuts. */
-const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page => {
-  const { settings, dialect, at, number } = options;
-  const { quirks, seed, unstableTies } = settings;
-  const { doubledShare, gaps, order, cursors, countLagSeconds } = quirks;
-  const { after } = query;
-  const whole = { ...query, after: undefined };
-  const timesNamed = (index: number): number => (fraction(seed, index, 62) < doubledShare ? 2 : 1);
-  const entries: Entry[] = [];
-  scanMatches(world, whole, options, (entry) => {
-    for (let n = timesNamed(entry[1]); n > 0; n--) entries.push(entry);
-    return true;
-  });
-  const tie = (entry: Entry): number => fraction(number, entry[1], 70);
-  if (order === 'random') entries.sort((a, b) => tie(a) - tie(b));
-  else if (unstableTies) entries.sort((a, b) => a[0] - b[0] || tie(a) - tie(b));
-  if (dialect.newestFirst) entries.reverse();
-  let counted = entries.length;
-  if (countLagSeconds !== 0) {
-    counted = 0;
-    scanMatches(world, whole, { ...options, at: at - countLagSeconds * 1_000 }, ([, index]) => {
-      counted += timesNamed(index);
-      return true;
-    });
-  }
+  const { settings, dialect, at } = options;
+  const { seed, quirks } = settings;
+  const { doubledShare, gaps, countLagSeconds, totals } = quirks;
+  const namesOf = (time: number): Entry[] =>
+    listMatches(world, query, settings, time).flatMap((entry) =>
+      fraction(seed, entry[1], 62) < doubledShare ? [entry, entry] : [entry],
+    );
+  const entries = arrange(namesOf(at), options);
+  const counted = countLagSeconds === 0 ? entries.length : namesOf(at - countLagSeconds * 1_000).length;
   // An omitted record still takes its place on the page.
-  const placed = entries.flatMap((entry): (Entry | undefined)[] =>
-    fraction(seed, entry[1], 63) < gaps.share ? [entry, ...Array<undefined>(gaps.records)] : [entry],
+  const placed = entries.flatMap(
+    (entry): Placed =>
+      fraction(seed, entry[1], 63) < gaps.share ? [entry, ...Array<undefined>(gaps.records)] : [entry],
   );
   const reachable = placed.slice(0, dialect.cap);
-  const isLater = ([key, index]: Entry): boolean => {
-    if (after === undefined) return true;
-    const distance = key - after[0] || index - after[1];
-    return dialect.newestFirst ? distance < 0 : distance > 0;
-  };
-  const first =
-    after === undefined
-      ? Math.max(0, query.offset - quirks.pageRepeats)
-      : reachable.findIndex((one) => one && isLater(one));
-  const asked = fraction(seed, number, 64) < quirks.pageVaries ? Math.ceil(query.size / 2) : query.size;
-  const size = Math.min(asked, quirks.pageMost ?? asked);
-  const isBehind = query.offset >= (quirks.pagesMost ?? Number.POSITIVE_INFINITY) * query.size;
-  const page = first < 0 || isBehind ? [] : reachable.slice(first, first + size);
+  const first = findFirst(reachable, query, options);
+  const page = first < 0 ? [] : reachable.slice(first, first + sizeOf(query, options));
   const shown = page.filter((entry) => entry !== undefined);
-  const isTrouble = after !== undefined && cursors !== 'good' && fraction(seed, after[1], 65) < 0.1;
-  const last = isTrouble && cursors === 'same' ? after : shown.at(-1);
-  const isLost = cursors === 'lost' && fraction(seed, shown.at(-1)?.[1] ?? 0, 66) < 0.1;
-  const isMore = first >= 0 && first + page.length < reachable.length && !isLost;
-  // Another cursor each time, for the same place.
-  const endless: Entry | undefined = after && [after[0], after[1] + (dialect.newestFirst ? -1e-6 : 1e-6)];
   const matching = dialect.capTotal === 'capped' ? Math.min(counted, dialect.cap ?? counted) : counted;
   return {
     indices: shown.map((entry) => entry[1]),
@@ -287,38 +224,73 @@ const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page
       page: shown.length,
       all: world.count,
       rest: Math.max(0, matching - query.offset),
-    }[quirks.totals],
-    next: isMore ? last : cursors === 'endless' ? (shown.at(-1) ?? endless) : undefined,
-    hasExpired: isTrouble && cursors === 'expired',
+    }[totals],
+    ...leadOn(shown.at(-1), first >= 0 && first + page.length < reachable.length, query, options),
   };
+};
+
+/** Entries in their places, with the places of omitted records. */
+type Placed = (Entry | undefined)[];
+
+const arrange = (entries: Entry[], { settings, dialect, number }: PageOptions): Entry[] => {
+  const tie = (entry: Entry): number => fraction(number, entry[1], 70);
+  if (settings.quirks.order === 'random') entries.sort((a, b) => tie(a) - tie(b));
+  else if (settings.unstableTies) entries.sort((a, b) => a[0] - b[0] || tie(a) - tie(b));
+  return dialect.newestFirst ? entries.reverse() : entries;
+};
+
+/** The place of the first record of a page; -1 behind the last one. */
+const findFirst = (reachable: Placed, { after, offset, size }: ListQuery, { settings, dialect }: PageOptions) => {
+  const { pagesMost = Number.POSITIVE_INFINITY, pageRepeats } = settings.quirks;
+  if (offset >= pagesMost * size) return -1;
+  if (after === undefined) return Math.max(0, offset - pageRepeats);
+  return reachable.findIndex((entry) => {
+    if (entry === undefined) return false;
+    const distance = entry[0] - after[0] || entry[1] - after[1];
+    return dialect.newestFirst ? distance < 0 : distance > 0;
+  });
+};
+
+const sizeOf = ({ size }: ListQuery, { settings: { seed, quirks }, number }: PageOptions): number => {
+  const asked = fraction(seed, number, 64) < quirks.pageVaries ? Math.ceil(size / 2) : size;
+  return Math.min(asked, quirks.pageMost ?? asked);
+};
+
+/** Where the cursor of a page leads, behind its last shown record. */
+const leadOn = (last: Entry | undefined, isMore: boolean, { after }: ListQuery, { settings, dialect }: PageOptions) => {
+  const { seed, quirks } = settings;
+  const { cursors } = quirks;
+  const isTrouble = after !== undefined && fraction(seed, after[1], 65) < 0.1;
+  const isLost = cursors === 'lost' && fraction(seed, last?.[1] ?? 0, 66) < 0.1;
+  if (isMore && !isLost)
+    return { next: isTrouble && cursors === 'same' ? after : last, hasExpired: isTrouble && cursors === 'expired' };
+  // Another cursor each time, for the same place.
+  const endless: Entry | undefined = after && [after[0], after[1] + (dialect.newestFirst ? -1e-6 : 1e-6)];
+  const next = cursors === 'endless' ? (last ?? endless) : undefined;
+  return { next, hasExpired: isTrouble && cursors === 'expired' };
 };
 
 const otherAxis = { timestamp: 'qualified', qualified: 'timestamp' } as const;
 
-/** Visits the calls of a query in ascending order, as they were listed at a simulated time, until `visit` is false. */
-const scanMatches = (
-  world: World,
-  query: ListQuery,
-  { settings, at }: PageOptions,
-  visit: (entry: Entry) => boolean,
-) => {
-  const other = otherAxis[query.axis];
-  const within = query.ranges[other];
-  const restricted = within !== everything;
-  const { after, statuses } = query;
-  const range = query.ranges[query.axis];
-  const start = after === undefined ? range : { ...range, from: Math.max(range.from, after[0]) };
-  world.axes[query.axis].scan(start, (index, key) => {
-    if (after !== undefined && key === after[0] && index <= after[1]) return true;
-    if (!settings.staticPages && !world.isListed(index, at)) return true;
-    if (restricted || statuses !== undefined) {
-      const place = world.placeOf(index);
-      const time = place[other];
-      if (time < within.from || (within.toInclusive ? time > within.to : time >= within.to)) return true;
-      if (statuses !== undefined && !statuses.has(place.status)) return true;
-    }
-    return visit([key, index]);
+/** The calls of a query in ascending order, as they were listed at a simulated time. */
+const listMatches = (world: World, query: ListQuery, { staticPages }: SimulatorSettings, at: number): Entry[] => {
+  const { axis, ranges, statuses } = query;
+  const other = otherAxis[axis];
+  const within = ranges[other];
+  const isPlain = within === everything && statuses === undefined;
+  const found: Entry[] = [];
+  const isWanted = (index: number): boolean => {
+    if (!staticPages && !world.isListed(index, at)) return false;
+    if (isPlain) return true;
+    const { [other]: time, status } = world.placeOf(index);
+    const isWithin = time >= within.from && (within.toInclusive ? time <= within.to : time < within.to);
+    return isWithin && statuses?.has(status) !== false;
+  };
+  world.axes[axis].scan(ranges[axis], (index, key) => {
+    if (isWanted(index)) found.push([key, index]);
+    return true;
   });
+  return found;
 };
 
 // The documented limit: a number of requests per source address in any window of time, exactly, in real time.

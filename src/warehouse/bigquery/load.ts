@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
-import type { Column, ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
+import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { keptTables, tableOf } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
 import { canonicalDecimal, contentHash } from '../digest.ts';
@@ -12,7 +12,6 @@ import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Layout, logTables, stagingFields } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
-import { arrayEnd, ascii, JsonWriter, lineEnd, objectEnd, objectStart } from './json-writer.ts';
 import { type Part, writeLoadScript } from './load-script.ts';
 import { isMoved, splitByPartitions } from './partitions.ts';
 import { type Jobs, type Queries, queryConfiguration } from './queries.ts';
@@ -153,34 +152,25 @@ type EncodedBatch = Awaited<ReturnType<typeof encodeBatch>>;
 
 /** With `compress`, gzip at its fastest level, to save upload time. */
 export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: boolean) => {
-  const writer = new JsonWriter();
+  const lines: Buffer[] = [];
   const filled = new Set<string>();
-  const childTables = [...keptTables(layout.documents), tableOf('changes')].map((table) =>
-    rowsWriterOf(table, ['call_id', 'call_timestamp']),
-  );
-  let n = 0;
   const addLine = (
-    head: Row,
-    tables: readonly ReturnType<typeof rowsWriterOf>[],
+    head: Readonly<Record<string, unknown>>,
+    tables: readonly ReturnType<typeof stagingOf>[],
     rowsOf: Readonly<Record<string, readonly Row[]>>,
   ): void => {
-    writer.open(objectStart);
-    writeFields(writer, lineFields, { ...head, n });
-    for (const { name, begin, fields } of tables) {
+    const line: Record<string, unknown> = { n: lines.length, ...head };
+    for (const { name, stage } of tables) {
       const rows = rowsOf[name] ?? [];
       if (rows.length === 0) continue;
       filled.add(name);
-      writer.open(begin);
-      for (const row of rows) {
-        writer.open(objectStart);
-        writeFields(writer, fields, row);
-        writer.close(objectEnd);
-      }
-      writer.close(arrayEnd);
+      line[name] = rows.map(stage);
     }
-    writer.close(lineEnd);
-    n += 1;
+    lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
   };
+  const childTables = [...keptTables(layout.documents), tableOf('changes')].map((table) =>
+    stagingOf(table, ['call_id', 'call_timestamp']),
+  );
   for (const call of batch.calls) {
     const flat = call.flatten();
     addLine(headOf(call, flat, batch.keyOf(call.callId)), childTables, { ...flat, changes: call.changes });
@@ -188,63 +178,45 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
   for (const { callId: call_id, callKey: call_key, revision } of batch.tombstones)
     addLine({ kind: 'tombstone', call_id, call_key, revision, sent_before: false }, [], {});
   for (const table of logTables) {
-    const tables = [rowsWriterOf(table, [])];
+    const tables = [stagingOf(table, [])];
     for (const row of batch.logs[table.name as keyof LoadBatch['logs']] ?? [])
       addLine({ kind: 'log' }, tables, { [table.name]: [row] });
   }
-  const chunks = writer.end();
-  const media = compress ? [await buffer(Readable.from(chunks).pipe(createGzip({ level: 1 })))] : chunks;
-  return { media, stagedRows: n, filled };
+  const media = compress ? [await buffer(Readable.from(lines).pipe(createGzip({ level: 1 })))] : lines;
+  return { media, stagedRows: lines.length, filled };
 };
 
-// Fields of staging rows; those without a value are left out.
-
-type Write = (writer: JsonWriter, value: never) => void;
-type Field = { readonly name: string; readonly begin: Uint8Array; readonly write: Write };
-
-const writeText: Write = (writer, value: string) => writer.text(value);
-const writeNumber: Write = (writer, value: number) => writer.number(value);
-
-const writes: Readonly<Record<ColumnType, Write>> = {
-  text: writeText,
-  json: writeText,
-  float: writeNumber,
-  int: writeNumber,
-  timestamp: writeNumber,
-  bool: (writer, value: boolean) => writer.json(value),
-  words: (writer, value: WordArrays) => writer.words(value),
+/** Values that a staging row has otherwise than a row from flatten. */
+const stagedValues: Readonly<Partial<Record<ColumnType, (value: never) => unknown>>> = {
+  words: ({ value, start, length, score }: WordArrays) =>
+    value.map((word, at) => ({ value: word, start: start[at], length: length[at], score: score[at] })),
   // An emulator stores decimals as text: equal numbers get one text.
-  decimal: (writer, value: string) => writer.text(canonicalDecimal(value)),
+  decimal: canonicalDecimal,
 };
 
-const fieldOf = ({ name, type }: Pick<Column, 'name' | 'type'>): Field => {
-  return { name, begin: ascii(`"${name}":`), write: writes[type] };
+/** Rows of a table as fields of a staging row; those without a value are left out. */
+const stagingOf = ({ name: table, columns }: Table, skip: readonly string[]) => {
+  const staged = columns.filter(({ name }) => !skip.includes(name));
+  const stage = (row: Row): Readonly<Record<string, unknown>> => {
+    const fields: Record<string, unknown> = {};
+    for (const { name, type } of staged) {
+      const value = row[name];
+      if (value !== null && value !== undefined) fields[name] = stagedValues[type]?.(value as never) ?? value;
+    }
+    return fields;
+  };
+  return { name: table, stage };
 };
 
-const lineFields = Object.entries({
-  ...({ n: 'int', kind: 'text', content_hash: 'text', call_id: 'text', call_key: 'text' } as const),
-  ...({ call_timestamp: 'timestamp', revision: 'int', sent_before: 'bool', moved: 'bool' } as const),
-}).map(([name, type]) => fieldOf({ name, type }));
-
-const rowsWriterOf = ({ name, columns }: Table, skip: readonly string[]) => ({
-  name,
-  begin: ascii(`"${name}":[`),
-  fields: columns.filter((column) => !skip.includes(column.name)).map(fieldOf),
-});
-
-const writeFields = (writer: JsonWriter, fields: readonly Field[], row: Row): void => {
-  for (const { name, begin, write } of fields) {
-    const value = row[name];
-    if (value === null || value === undefined) continue;
-    writer.open(begin);
-    write(writer, value as never);
-  }
-};
-
-const headOf = (call: CallLoad, flat: FlatRows, call_key: string): Row => {
-  const { callId: call_id, callTimestamp: call_timestamp, revision, partitions } = call;
-  const head = { kind: 'call', content_hash: contentHash(flat), call_id, call_key, call_timestamp, revision };
-  return { ...head, sent_before: partitions.length > 0, moved: isMoved(call) };
+const headOf = (call: CallLoad, flat: FlatRows, call_key: string) => {
+  const { callId: call_id, callTimestamp, revision, partitions } = call;
+  const head = { kind: 'call', content_hash: contentHash(flat), call_id, call_key, revision };
+  return {
+    ...head,
+    call_timestamp: callTimestamp ?? undefined,
+    sent_before: partitions.length > 0,
+    moved: isMoved(call),
+  };
 };
 
 // The staging table of one load job: created with an expiry before anything is loaded into it.

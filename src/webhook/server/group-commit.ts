@@ -41,7 +41,8 @@ export const createGroupCommit = (options: GroupCommitOptions) => {
   let delay: NodeJS.Timeout | undefined;
   const writing: Promise<void>[] = [];
 
-  const mayWrite = (): boolean => writing.length < config.writers || !drain.usable();
+  /** The spool has one file, which takes one group after the other. */
+  const mayWrite = (): boolean => writing.length < (drain.usable() ? config.writers : 1);
 
   const store = createStorer(options);
   const write = async (group: readonly Entry[]): Promise<void> => {
@@ -58,7 +59,6 @@ export const createGroupCommit = (options: GroupCommitOptions) => {
   const writeGroups = (): void => {
     clearTimeout(delay);
     delay = undefined;
-    // While the store is away there is no reason to hold back: the spool forms groups by itself.
     while (waiting.length > 0 && mayWrite()) {
       const group = takeGroup(waiting, config).filter((entry) => !entry.isAnswered);
       if (group.length === 0) continue;

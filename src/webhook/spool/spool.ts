@@ -19,18 +19,10 @@ interface SpoolOptions {
   readonly log: ReceiverLog;
 }
 
-interface Waiting {
-  readonly bytes: Buffer;
-  readonly records: number;
-  readonly oldest: Date;
-  resolve(): void;
-  reject(error: unknown): void;
-}
-
 /** Last result of `read`, and its end in the oldest segment. */
 type LastRead = { readonly deliveries: readonly Delivery[]; readonly end: number };
 
-const groupBytes = 8 * 1024 * 1024;
+const readBytes = 8 * 1024 * 1024;
 /** How long one reading of the free disk space is reused. */
 const freeSpaceMs = 1_000;
 const expiryIntervalMs = 24 * 3_600_000;
@@ -89,7 +81,6 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
   let damagedBytes = 0;
   let parked = { records: 0, bytes: 0 };
   let writer: Awaited<ReturnType<typeof files.createSegment>> | undefined;
-  const waiting: Waiting[] = [];
   let writing: Promise<void> = Promise.resolve();
   /** Part of the oldest segment that the store has. */
   let drained = { bytes: 0, records: 0 };
@@ -127,9 +118,9 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
     else await files.discardSegment(dir, segment).catch(() => {});
   };
 
-  /** Seals between two groups of writes, never at the same time as one. */
-  const sealAlone = (): Promise<void> => {
-    const done = writing.then(seal);
+  /** Works on the file that is written to, after earlier such work. */
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const done = writing.then(work);
     writing = done.catch(() => {});
     return done;
   };
@@ -143,26 +134,6 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
     return Math.min(config.max_bytes - status().bytes, free.bytes - config.min_free_bytes);
   };
 
-  /** The next entries that fit; the spool refuses the others. */
-  const takeGroup = async (): Promise<Waiting[]> => {
-    const group: Waiting[] = [];
-    let bytes = 0;
-    let left = await room();
-    while (waiting.length > 0 && bytes < groupBytes) {
-      const one = waiting.shift() as Waiting;
-      if (one.bytes.length > left) {
-        if (!full) log.error({ bytes: status().bytes }, 'The spool is full; the receiver refuses deliveries.');
-        full = true;
-        one.reject(transient('SPOOL_FULL', 'The spool is full.'));
-        continue;
-      }
-      left -= one.bytes.length;
-      bytes += one.bytes.length;
-      group.push(one);
-    }
-    return group;
-  };
-
   /** Locks the folder again where somebody removed the lock file or the whole folder, unless another receiver has it now. */
   const keepLock = async (): Promise<void> => {
     if (await lock.isHeld()) return;
@@ -173,33 +144,25 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
     await seal();
   };
 
-  const writeGroup = async (group: readonly Waiting[], oldest: Date): Promise<void> => {
-    await keepLock();
-    if (writer !== undefined && writer.written().bytes >= config.segment_bytes) await seal();
-    writer ??= await files.createSegment(dir, nextNumber++);
-    const bytes = Buffer.concat(group.map((one) => one.bytes));
-    const records = group.reduce((sum, one) => sum + one.records, 0);
-    await writer.append(bytes, records, oldest);
-    free.bytes -= bytes.length;
-  };
-
-  const writeGroups = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      const group = await takeGroup();
-      const [first] = group;
-      if (first === undefined) continue;
-      try {
-        await writeGroup(group, first.oldest);
-        full = false;
-        for (const one of group) one.resolve();
-      } catch (error) {
-        full = true;
-        log.error({ code: errorCode(error) }, 'The spool cannot be written to.');
-        for (const one of group)
-          one.reject(transient('SPOOL_FAILED', 'callsync cannot write to the spool.', { cause: error }));
-        // A failed sync leaves unknown bytes on disk: never append to them.
-        await seal();
-      }
+  const write = async (bytes: Buffer, records: number, oldest: Date): Promise<void> => {
+    if (bytes.length > (await room())) {
+      if (!full) log.error({ bytes: status().bytes }, 'The spool is full; the receiver refuses deliveries.');
+      full = true;
+      throw transient('SPOOL_FULL', 'The spool is full.');
+    }
+    try {
+      await keepLock();
+      if (writer !== undefined && writer.written().bytes >= config.segment_bytes) await seal();
+      writer ??= await files.createSegment(dir, nextNumber++);
+      await writer.append(bytes, records, oldest);
+      free.bytes -= bytes.length;
+      full = false;
+    } catch (error) {
+      full = true;
+      log.error({ code: errorCode(error) }, 'The spool cannot be written to.');
+      // A failed sync leaves unknown bytes on disk: never append to them.
+      await seal();
+      throw transient('SPOOL_FAILED', 'callsync cannot write to the spool.', { cause: error });
     }
   };
 
@@ -243,19 +206,16 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
     status,
     advance,
     /** Durable when it resolves; rejects with a transient error when there is no room or the disk fails. */
-    append: (deliveries: readonly Delivery[]): Promise<void> => {
+    append: async (deliveries: readonly Delivery[]): Promise<void> => {
       const [first] = deliveries;
-      if (first === undefined) return Promise.resolve();
+      if (first === undefined) return;
       const bytes = Buffer.concat(deliveries.map((one) => files.encodeRecord(one)));
-      return new Promise((resolve, reject) => {
-        waiting.push({ bytes, records: deliveries.length, oldest: first.receivedAt, resolve, reject });
-        if (waiting.length === 1) writing = writing.then(writeGroups);
-      });
+      await inTurn(() => write(bytes, deliveries.length, first.receivedAt));
     },
     /** The oldest deliveries, at most `limit` and 8 MiB, at least one; none when nothing waits. Deliveries stay until `advance`. */
     read: async (limit: number): Promise<readonly Delivery[]> => {
       for (;;) {
-        if (sealed.length === 0) await sealAlone();
+        if (sealed.length === 0) await inTurn(seal);
         const [segment] = sealed;
         if (segment === undefined) return [];
         try {
@@ -279,7 +239,7 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
     },
     close: async (): Promise<void> => {
       clearInterval(expiry);
-      await sealAlone();
+      await inTurn(seal);
       await lock.release();
     },
   };
@@ -293,7 +253,7 @@ const readFrom = async (segment: SealedSegment, start: number, limit: number): P
   for await (const found of files.readRecords(file, start, segment.bytes)) {
     deliveries.push(found.delivery);
     bytes += found.end - found.start;
-    if (deliveries.length >= limit || bytes >= groupBytes) return { deliveries, end: found.end };
+    if (deliveries.length >= limit || bytes >= readBytes) return { deliveries, end: found.end };
   }
   return { deliveries, end: segment.bytes };
 };
