@@ -178,4 +178,3 @@ export const simulatorOptionsSchema = z.strictObject({
 export type SimulatorOptions = z.input<typeof simulatorOptionsSchema>;
 /** With defaults filled in; mutable, because sections are replaced while the simulator runs. */
 export type SimulatorSettings = z.output<typeof simulatorOptionsSchema>;
-export type WebhookSettings = SimulatorSettings['webhooks'];

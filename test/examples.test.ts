@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isGenuine } from '../examples/verify-webhook/verify.ts';
 import { loadConfig } from '../src/config/load.ts';
-import { signBody } from '../src/webhook/server/signature.ts';
+import { signBody } from '../src/lib/send-webhook.ts';
 import { json, openSource, startServer } from './source/local-server.ts';
 import { readSimulated } from './source/simulated.ts';
 import { useFolder } from './support/folder.ts';

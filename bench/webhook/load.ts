@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { signBody } from '../../src/webhook/server/signature.ts';
+import { signBody } from '../../src/lib/send-webhook.ts';
 import { makeCallBodies } from './bodies.ts';
 
 export interface LoadOrder {

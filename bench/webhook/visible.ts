@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { sendWebhook } from '../../src/lib/send-webhook.ts';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { openPool } from '../../src/postgres/database.ts';
 import { makeCallBodies } from './bodies.ts';

@@ -51,3 +51,10 @@ const untrusted = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(VER
 
 /** Whether the code of a failed connection says that the certificate of the other side cannot be trusted. */
 export const isUntrusted = (code: string): boolean => untrusted.test(code);
+
+/** The code of a callsync or system error, for a log line; messages could have data that must not be logged. */
+export const errorCode = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.cause !== undefined) return errorCode(error.cause);
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+};

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { parseDuration } from '../../schemas/config/values.ts';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { sendWebhook } from '../../src/lib/send-webhook.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { monitoring, promtool, rules } from '../operations/support/prometheus.ts';
 import { awayDatabase, lockTable, openSite, type Site } from '../operations/support/site.ts';

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
-import { type SendAttempt, sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { type SendAttempt, sendWebhook } from '../../src/lib/send-webhook.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { openStore } from '../../src/store/store.ts';
 import { describeClocks } from '../neighbours/clocks-cases.ts';

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { sendWebhook } from '../../src/lib/send-webhook.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';

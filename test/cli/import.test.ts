@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { sampleCall } from '../../src/cli/commands/webhook/send.ts';
+import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { openCli, openCliFolder } from '../support/cli.ts';
 
 const { folder, database } = await openCli();

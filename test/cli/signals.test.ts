@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { sendWebhook } from '../../src/lib/send-webhook.ts';
 import { isAlive, sendSignal } from '../../src/local/local-process.ts';
 import { openStore } from '../../src/store/store.ts';
 import { closedPort } from '../support/closed-port.ts';

@@ -5,7 +5,7 @@
  */
 import { rm } from 'node:fs/promises';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { sendWebhook } from '../../src/lib/send-webhook.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';

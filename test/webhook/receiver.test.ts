@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { sampleCall } from '../../src/cli/commands/webhook/send.ts';
-import { signatureVerifier, signBody, type Verifier } from '../../src/webhook/server/signature.ts';
+import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
+import { signBody } from '../../src/lib/send-webhook.ts';
+import { signatureVerifier, type Verifier } from '../../src/webhook/server/signature.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';

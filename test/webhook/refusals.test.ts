@@ -2,10 +2,11 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { signBody } from '../../src/lib/send-webhook.ts';
 import type { RejectedDelivery } from '../../src/store/delivery/inbox-writer.ts';
 import { createRejections } from '../../src/webhook/server/rejections.ts';
 import { createOffenders } from '../../src/webhook/server/senders.ts';
-import { type readSigningKey, signatureVerifier, signBody } from '../../src/webhook/server/signature.ts';
+import { type readSigningKey, signatureVerifier } from '../../src/webhook/server/signature.ts';
 import { until } from '../support/until.ts';
 
 const key = (name: string, secret = name, hookIds?: readonly string[]): ReturnType<typeof readSigningKey> => ({

@@ -1,7 +1,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { sendWebhook } from '../../src/lib/send-webhook.ts';
 import { listKeyUsage } from '../../src/store/delivery/delivery-statistics.ts';
 import { openSigningKeys, readSigningKey } from '../../src/webhook/server/signature.ts';
 import { useFolder } from '../support/folder.ts';

@@ -17,7 +17,7 @@ import { argument, flag, group, leaf, option, parsed, required, wholeNumber } fr
 import { lines } from '../shell/output.ts';
 import { describeErasure, personOptions, withPerson } from '../shell/persons.ts';
 import { publicKeyOption, readSigned } from '../shell/signed.ts';
-import { sampleCall, sampleUtterance } from './webhook/send.ts';
+import { sampleCall, sampleUtterance } from './webhook/sample-call.ts';
 
 /** Invented values of every kind, in a range of numbers kept for fiction. */
 const spokenSample = [
@@ -29,7 +29,7 @@ const spokenSample = [
 const sampleRecord = (): CallDocument => {
   const call = sampleCall('sample');
   const transcript = call.transcript_json as { readonly callData: readonly unknown[] };
-  const said = spokenSample.map((text, index) => sampleUtterance('in', 6 + index * 10, text.split(' ')));
+  const said = spokenSample.map((text, index) => sampleUtterance('in', 6 + index * 10, text));
   return {
     ...call,
     metadata: { ...(call.metadata as object), ANI: '33639981234', Agent: 'agent-001' },

@@ -41,8 +41,7 @@ const listOptions = (): string => {
   return listOf(Object.entries(properties).map(([name, schema]) => [name, keysOf(schema)]));
 };
 
-const listDialects = (): string =>
-  listOf(Object.entries(dialects).map(([name, { description }]) => [name, description]));
+const listDialects = (): string => listOf(Object.entries(dialects));
 
 /** The keys of --options win over the other options. @throws terminal USAGE_SIMULATOR */
 const settingsOf = (options: SimulateOptions): SimulatorOptions => {

@@ -5,11 +5,12 @@ import { withStore } from '../../app/services.ts';
 import { loadReceiverConfig } from '../../config/load.ts';
 import { localAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
+import { sendWebhook } from '../../lib/send-webhook.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
 import { flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, print } from '../shell/output.ts';
-import { sampleCall, sendWebhook } from './webhook/send.ts';
+import { sampleCall } from './webhook/sample-call.ts';
 
 type SendResult = Awaited<ReturnType<typeof sendWebhook>>;
 
@@ -26,6 +27,19 @@ const describeSent = (url: string, { attempts }: SendResult): string =>
   attempts
     .map(({ status, failure, ms }, index) => `${index === 0 ? url : 'again'}: ${status ?? failure} after ${ms} ms`)
     .join('\n');
+
+/** The key to sign with; undefined where none is configured. @throws CallsyncError USAGE_KEY */
+const keyOf = (
+  secrets: ReceiverConfig['webhook']['secrets'],
+  { key: wanted, unsigned }: { readonly key?: string | undefined; readonly unsigned?: boolean | undefined },
+) => {
+  const names = secrets.map(({ name }) => name);
+  if (wanted !== undefined && !names.includes(wanted))
+    throw terminal('USAGE_KEY', `There is no signing key “${wanted}” in webhook.secrets.`, {
+      hint: names.length === 0 ? 'None is configured.' : `Use one of: ${names.join(', ')}.`,
+    });
+  return unsigned || names.length === 0 ? undefined : readSigningKey(secrets, wanted);
+};
 
 export default group({
   commands: {
@@ -69,13 +83,8 @@ Exit code 3: the answer was not 2XX. Exit code 4: no answer.`,
       run: async (options) => {
         const { config } = await loadReceiverConfig({ path: options.config });
         const { secrets, header_prefix: prefix } = config.webhook;
-        const { key: wanted, url = addressOf(config), deliveryId } = options;
-        const names = secrets.map(({ name }) => name);
-        if (wanted !== undefined && !names.includes(wanted))
-          throw terminal('USAGE_KEY', `There is no signing key “${wanted}” in webhook.secrets.`, {
-            hint: names.length === 0 ? 'None is configured.' : `Use one of: ${names.join(', ')}.`,
-          });
-        const key = options.unsigned || names.length === 0 ? undefined : readSigningKey(secrets, wanted);
+        const { url = addressOf(config), deliveryId } = options;
+        const key = keyOf(secrets, options);
         const hookId = options.hookId ?? [...(key?.hookIds ?? [])][0];
         const file = options.file === undefined ? undefined : await readBody(options.file);
         const results: SendResult[] = [];

@@ -56,26 +56,49 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
     return { ...plan, windows: open.map((window) => ({ ...window, warehouseLevel })) };
   }
   const days = await listDays(deps.store, { axis, warehouses, to });
-  const open = again ? days.map((one) => ({ ...one, judged: false })) : days;
-  const recent = open.filter((one) => !one.judged && one.from >= to - settings.span).reverse();
+  const loadedAt = settings.rowsDays > 0 ? await lastLoads(deps.store, column, warehouses) : new Map<number, number>();
+  return { ...plan, windows: chooseDays(days, settings, { to, loadedAt, again, openLevel: request.warehouseLevel }) };
+};
+
+/**
+ * Open days first, the newest before those of the backlog, then judged days whose rows are due.
+ * @param input.again all days count as open. @param input.loadedAt when something was last loaded into each day
+ */
+const chooseDays = (
+  days: readonly JudgedDay[],
+  settings: ReconcileSettings,
+  input: {
+    readonly to: number;
+    readonly again: boolean;
+    readonly loadedAt: ReadonlyMap<number, number>;
+    readonly openLevel: ReconcileRequest['warehouseLevel'];
+  },
+): ReconcilePlan['windows'] => {
+  const { to, again, loadedAt } = input;
+  const isRecent = ({ from }: JudgedDay): boolean => from >= to - settings.span;
+  const open = days.filter((one) => again || !one.judged);
   // A day that could not be judged comes again after the others, so that it does not hold them up.
   const backlog = open
-    .filter((one) => !one.judged && one.from < to - settings.span)
+    .filter((one) => !isRecent(one))
     .sort((a, b) => a.attemptedAt - b.attemptedAt || a.from - b.from)
     .slice(0, again ? undefined : settings.backlogDays);
   const comparesRows = settings.rowsDays > 0;
-  const loadedAt = comparesRows ? await lastLoads(deps.store, column, warehouses) : new Map<number, number>();
   const isChanged = (one: JudgedDay): boolean => (loadedAt.get(one.from) ?? 0) > one.rowsAt;
-  const judged = open.filter((one) => one.judged).sort((a, b) => a.rowsAt - b.rowsAt || a.from - b.from);
+  const judged = again ? [] : days.filter((one) => one.judged);
   const inTurn = Math.max(settings.rowsDays, Math.ceil((judged.length * settings.interval) / rowsWithin));
-  const sample = judged.filter((one, at) => comparesRows && (at < inTurn || isChanged(one)));
+  const sample = judged
+    .sort((a, b) => a.rowsAt - b.rowsAt || a.from - b.from)
+    .filter((one, at) => comparesRows && (at < inTurn || isChanged(one)));
   // A changed day was loaded since, and is compared as a whole.
-  const openLevel = request.warehouseLevel ?? (comparesRows ? 'rows' : 'guards');
-  const targets = [
-    ...[...recent, ...backlog].map((one) => ({ from: one.from, to: one.to, warehouseLevel: openLevel })),
+  const openLevel = input.openLevel ?? (comparesRows ? 'rows' : 'guards');
+  return [
+    ...[...open.filter(isRecent).reverse(), ...backlog].map((one) => ({
+      from: one.from,
+      to: one.to,
+      warehouseLevel: openLevel,
+    })),
     ...sample.map((one) => ({ from: one.from, to: one.to, warehouseLevel: 'rows' as const })),
   ];
-  return { ...plan, windows: targets };
 };
 
 /** Number of windows whose proof was withdrawn and can be proven again now. */
@@ -143,16 +166,12 @@ export const reconcileWindows = async (
     options.onProgress({ done, totals });
     if (performance.now() - startedAt > options.maxSeconds * 1000) break;
   }
-  if (
-    plan.loads !== true &&
-    done === plan.windows.length &&
-    plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')
-  ) {
+  if (plan.loads === true) await loadWaiting(deps);
+  else if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {
     const alive = (): void => options.onProgress({ done, totals });
     const removed = await removeStray(deps, deps.now().getTime() * 1000, { signal: options.signal, alive });
     totals = { ...totals, removed: totals.removed + removed };
   }
-  if (plan.loads === true) await loadWaiting(deps);
   return { done, totals };
 };
 

@@ -2,9 +2,10 @@
  * The webhook sender: a queue of (call, version) with bounded concurrency, and one retry under the same delivery id
  * (interface §3). The sender remembers each 2XX, because only these deliveries can be expected downstream.
  */
-import { createHash, createHmac } from 'node:crypto';
-import { Agent, request } from 'undici';
-import type { SimulatorSettings, WebhookSettings } from '../../../schemas/simulator.ts';
+import { createHash } from 'node:crypto';
+import { Agent } from 'undici';
+import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { type SendAttempt, sendWebhook } from '../../lib/send-webhook.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
 import { type Counters, countOne } from '../control/stats.ts';
@@ -36,18 +37,17 @@ export const createWebhookSender = (parts: {
 }) => {
   const { world, settings, secret } = parts;
   const { webhooks: counts } = parts.counters;
-  const agent = new Agent();
+  const dispatcher = new Agent();
   const deliveries: DeliveryRecord[] = [];
   /** Highest version of each call (by index) that was answered 2XX. */
   const delivered = new Map<number, number>();
-  let queue: Queued[] = [];
-  let head = 0;
+  const queue: Queued[] = [];
   let isActive = false;
   let lastMicros = 0;
   let sequence = 0;
   const idle: (() => void)[] = [];
 
-  const isIdle = (): boolean => head >= queue.length && counts.inFlight === 0;
+  const isIdle = (): boolean => queue.length === 0 && counts.inFlight === 0;
   const announceIdle = (): void => {
     if (!isIdle()) return;
     for (const resolve of idle.splice(0)) resolve();
@@ -57,13 +57,6 @@ export const createWebhookSender = (parts: {
   const nextDeliveryId = (): string => {
     lastMicros = Math.max(world.now() * 1_000, lastMicros + 1);
     return `${Math.floor(lastMicros / 1_000_000)}.${String(lastMicros % 1_000_000).padStart(6, '0')}`;
-  };
-
-  const attempt = async (delivery: OutgoingDelivery): Promise<AttemptResult> => {
-    counts.attempts++;
-    const result = await attemptOnce(settings.webhooks, delivery, agent);
-    countOne(counts.answers, result);
-    return result;
   };
 
   const deliver = async ({ index, version, queuedAt }: Queued): Promise<void> => {
@@ -76,35 +69,30 @@ export const createWebhookSender = (parts: {
       return record({ deliveryId: '', bodyHash: '', outcome: 'dropped', answers: [] });
     counts.inFlight++;
     const body = Buffer.from(JSON.stringify(world.documentOf(index, version)));
-    const key = secret();
-    const deliveryId = nextDeliveryId();
-    const delivery = { deliveryId, body, signature: key === undefined ? undefined : signBody(key, body) };
-    const answers = [await attempt(delivery)];
-    if (!answers.some(isSuccess)) {
-      counts.retried++;
-      answers.push(await attempt(delivery));
-    }
-    const isTaken = answers.some(isSuccess);
-    if (isTaken) delivered.set(index, Math.max(version, delivered.get(index) ?? 0));
+    const { url = '', headerPrefix, agent, hookId, timeoutMs } = settings.webhooks;
+    const sent = await sendWebhook({
+      ...{ url, body, agent, hookId, timeoutMs, dispatcher },
+      ...{ prefix: `${headerPrefix}-`, secret: secret(), deliveryId: nextDeliveryId() },
+    });
+    const answers = sent.attempts.map(resultOf);
+    for (const answer of answers) countOne(counts.answers, answer);
+    counts.attempts += answers.length;
+    counts.retried += answers.length - 1;
+    if (sent.delivered) delivered.set(index, Math.max(version, delivered.get(index) ?? 0));
     const bodyHash = createHash('sha256').update(body).digest('hex');
-    record({ deliveryId, bodyHash, outcome: isTaken ? 'delivered' : 'failed', answers });
+    record({ deliveryId: sent.deliveryId, bodyHash, outcome: sent.delivered ? 'delivered' : 'failed', answers });
     counts.inFlight--;
     pump();
   };
 
-  const take = (): Queued => {
-    const taken = queue[head++] as Queued;
-    if (head > 10_000 && head * 2 > queue.length) {
-      queue = queue.slice(head);
-      head = 0;
-    }
-    counts.waiting--;
-    return taken;
-  };
-
   const pump = (): void => {
     const { url, concurrency } = settings.webhooks;
-    while (url !== undefined && head < queue.length && counts.inFlight < concurrency) void deliver(take());
+    while (url !== undefined && counts.inFlight < concurrency) {
+      const next = queue.shift();
+      if (next === undefined) break;
+      counts.waiting--;
+      void deliver(next);
+    }
     announceIdle();
   };
 
@@ -123,8 +111,7 @@ export const createWebhookSender = (parts: {
   const stop = (discard: boolean): void => {
     isActive = false;
     if (!discard) return;
-    queue = [];
-    head = 0;
+    queue.length = 0;
     counts.waiting = 0;
     announceIdle();
   };
@@ -151,44 +138,13 @@ export const createWebhookSender = (parts: {
     },
     close: () => {
       stop(true);
-      void agent.destroy();
+      void dispatcher.destroy();
     },
   };
 };
 
-/* One attempt to deliver, as interface §4.3 and §5.4 say. */
-
-/** Without a signature when no secret has been provided. */
-type OutgoingDelivery = { readonly deliveryId: string; readonly body: Buffer; readonly signature: string | undefined };
-
 /** Status of the answer, or why there was none within the time. */
 type AttemptResult = number | 'timeout' | 'connection';
 
-/** Lowercase hex HMAC-SHA256 over the raw body, with its prefix. */
-const signBody = (secret: string, body: Buffer): string =>
-  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
-
-const isSuccess = (result: AttemptResult): boolean => typeof result === 'number' && result >= 200 && result < 300;
-
-/** Sends a delivery over a kept connection. */
-const attemptOnce = async (
-  { url, timeoutMs, headerPrefix, agent, hookId }: WebhookSettings,
-  { body, deliveryId, signature }: OutgoingDelivery,
-  dispatcher: Agent,
-): Promise<AttemptResult> => {
-  const headers = {
-    'Content-Type': 'application/json',
-    'User-agent': agent,
-    [`${headerPrefix}-Delivery`]: deliveryId,
-    [`${headerPrefix}-Hook-Id`]: hookId,
-    ...(signature === undefined ? {} : { [`${headerPrefix}-Signature`]: signature }),
-  };
-  const signal = AbortSignal.timeout(timeoutMs);
-  try {
-    const answer = await request(url as string, { method: 'POST', headers, body, dispatcher, signal });
-    answer.body.dump().catch(() => undefined);
-    return answer.statusCode;
-  } catch {
-    return signal.aborted ? 'timeout' : 'connection';
-  }
-};
+const resultOf = ({ status, failure }: SendAttempt): AttemptResult =>
+  status ?? (failure === 'TimeoutError' ? 'timeout' : 'connection');

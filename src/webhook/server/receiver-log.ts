@@ -7,13 +7,6 @@ export interface ReceiverLog {
   readonly error: Write;
 }
 
-/** The code of a callsync or system error, for a log line; messages could have data that must not be logged. */
-export const errorCode = (error: unknown): string => {
-  if (!(error instanceof Error)) return 'unknown';
-  if (error.cause !== undefined) return errorCode(error.cause);
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-};
-
 /** One line a minute for all that was refused or dropped: a line each would let anyone fill the disk. */
 export const createDropLog = (log: ReceiverLog, intervalMs = 60_000) => {
   let counts: Record<string, number> = {};

@@ -6,10 +6,11 @@ import { gunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import type { WebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
+import { errorCode } from '../../lib/errors.ts';
 import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { BodyError, type BodyReader } from './body.ts';
 import type { GroupCommit } from './group-commit.ts';
-import { errorCode, type ReceiverLog } from './receiver-log.ts';
+import type { ReceiverLog } from './receiver-log.ts';
 import { createAddressList, type KnownSenders, type Offenders, senderOf } from './senders.ts';
 import type { RejectReason, SigningKeys, Verifier } from './signature.ts';
 

@@ -36,10 +36,6 @@ export interface Verifier {
 
 const signaturePattern = /^sha256=[0-9a-f]{64}$/;
 
-/** The text of the signature header for these bytes. */
-export const signBody = (body: Buffer, secret: Buffer | string): string =>
-  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
-
 const isWellFormed = (signature: string | undefined): signature is string =>
   signature !== undefined && signaturePattern.test(signature);
 

@@ -1,6 +1,7 @@
 /** Wakes the inbox merge, also after failures. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCode, type ReceiverLog } from './receiver-log.ts';
+import { errorCode } from '../../lib/errors.ts';
+import type { ReceiverLog } from './receiver-log.ts';
 
 /**
  * Wakes the inbox merge: at once, then at most once in `intervalMs`.

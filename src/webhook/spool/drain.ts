@@ -8,8 +8,9 @@
  * parked.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCode } from '../../lib/errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
-import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
+import type { ReceiverLog } from '../server/receiver-log.ts';
 import type { Spool } from './spool.ts';
 
 export type SpoolDrain = ReturnType<typeof createDrain>;

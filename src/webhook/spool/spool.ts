@@ -2,10 +2,10 @@
 import { chmod, mkdir, open, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
-import { terminal, transient } from '../../lib/errors.ts';
+import { errorCode, terminal, transient } from '../../lib/errors.ts';
 import { passable } from '../../lib/new-folder.ts';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
-import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
+import type { ReceiverLog } from '../server/receiver-log.ts';
 import type { SealedSegment, SpoolLock } from './spool-files.ts';
 import * as files from './spool-files.ts';
 

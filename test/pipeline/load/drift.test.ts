@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
-import { sampleCall } from '../../../src/cli/commands/webhook/send.ts';
+import { sampleCall } from '../../../src/cli/commands/webhook/sample-call.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { listAgents } from '../../../src/store/delivery/delivery-statistics.ts';
 import { createDriftWatch, listDrift } from '../../../src/store/status/drift.ts';

@@ -1,6 +1,6 @@
 /** HTTP written by hand on a socket, for what a well-behaved client cannot send. */
 import { connect } from 'node:net';
-import { signBody } from '../../../src/webhook/server/signature.ts';
+import { signBody } from '../../../src/lib/send-webhook.ts';
 
 export const testSecret = 'test-signing-secret';
 

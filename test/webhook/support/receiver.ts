@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
-import { sendWebhook } from '../../../src/cli/commands/webhook/send.ts';
+import { sendWebhook } from '../../../src/lib/send-webhook.ts';
 import { type ConnectionUrl, openPool } from '../../../src/postgres/database.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../../src/webhook/server/receiver.ts';

@@ -8,13 +8,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import type { Config } from '../../../../schemas/config.ts';
 import type { Services } from '../../../app/services.ts';
+import { errorCode } from '../../../lib/errors.ts';
+import { type SendAttempt, sendWebhook } from '../../../lib/send-webhook.ts';
 import { dayMs } from '../../../lib/timestamps.ts';
 import type { Queryable } from '../../../postgres/database.ts';
 import { createSampleStore } from '../../../store/delivery/delivery-statistics.ts';
-import { errorCode } from '../../../webhook/server/receiver-log.ts';
 import { createAddressList } from '../../../webhook/server/senders.ts';
 import { readSigningKey } from '../../../webhook/server/signature.ts';
-import { type SendAttempt, sendWebhook } from '../webhook/send.ts';
 import { type Checks, type Finding, failed, needStore, ok, silent, skipped, warning } from './check.ts';
 
 type Webhooks = Services<Pick<Config, 'webhook'>>;
@@ -105,13 +105,11 @@ export const tryRoundTrip = async (options: {
     for (const { deliveryId } of [sent, small]) await store.take(deliveryId);
     return small.delivered ? explainLimit(url, bytes, last) : explainRefusal(url, last);
   }
-  for (const until = Date.now() + storedWithinMs; !(await store.take(sent.deliveryId)); await delay(100)) {
-    if (Date.now() <= until) continue;
+  if (!(await takeWithin(store, sent.deliveryId, storedWithinMs)))
     return failed(
       `${url} accepted a delivery that did not arrive in this inbox.`,
       'Check that the address leads to the receiver of this configuration, and that its store is this one.',
     );
-  }
   if (key === undefined)
     return warning(
       'A delivery arrived. The receiver accepts unsigned deliveries, so anyone can send calls.',
@@ -120,8 +118,7 @@ export const tryRoundTrip = async (options: {
   const forged = await sendWebhook({ ...common, secret: randomUUID(), retry: false });
   if (!forged.delivered) {
     // The receiver records refusals a little later. Nobody attacks here, so the record would be a false alarm.
-    for (const until = Date.now() + recordedWithinMs; !(await store.take(forged.deliveryId)); await delay(100))
-      if (Date.now() > until) break;
+    await takeWithin(store, forged.deliveryId, recordedWithinMs);
     const size = sizeOf(bytes);
     return ok(
       `The receiver accepted a signed delivery of ${size} in ${last?.ms ?? 0} ms, and refused a forged delivery.`,
@@ -132,6 +129,12 @@ export const tryRoundTrip = async (options: {
     `${url} accepts deliveries with a wrong signature.`,
     'Remove webhook.allow_unsigned, and check that nothing else answers at that address.',
   );
+};
+
+/** Removes a sample once it is stored; false where that takes longer. */
+const takeWithin = async (store: ReturnType<typeof createSampleStore>, id: string, ms: number): Promise<boolean> => {
+  for (const until = Date.now() + ms; Date.now() <= until; await delay(100)) if (await store.take(id)) return true;
+  return false;
 };
 
 /** Without unique_id it never becomes a call, even if it cannot be removed. */
