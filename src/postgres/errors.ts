@@ -37,7 +37,7 @@ transient | DATABASE_FULL | ^53300 | The … has no connection left. | Raise max
 transient | DATABASE_FULL | ^53 | The … lacks memory or another resource. | Give the server more memory, or less work.
 transient | DATABASE_BUSY | ^ timeout exceeded when trying to connect | All connections of this process to the … are in use. | Wait for the end of running queries, then try again.
 transient | DATABASE_UNREACHABLE | ^(ECONN|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|EPIPE|ENOENT|EAI_AGAIN|08|57P)|^ .*(timeout|connection terminated|connection ended|not queryable) | The … does not answer. | Start PostgreSQL or correct its address, then run callsync doctor.
-transient | DATABASE_ERROR | ^(40|58) | The … reports an error. | callsync tries again. If the error persists, read the log of the server at that time.
+transient | DATABASE_ERROR | ^(40|58|0A000 cached plan) | The … reports an error. | callsync tries again. If the error persists, read the log of the server at that time.
 terminal | DATABASE_ERROR | ^ | The … reports an error. | Read the log of the server at that time.`
   .trim()
   .split('\n')
@@ -84,6 +84,13 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 
 /** SQLSTATE lock_not_available: another session held the lock for longer than `lock_timeout`. */
 export const isLocked = (error: unknown): boolean => stateOf(error) === '55P03';
+
+/** Columns that a named statement returns have changed since the connection first read it: another connection reads it anew. */
+export const isStale = (error: unknown): error is Error =>
+  error instanceof Error &&
+  /^cached plan/.test(
+    error instanceof CallsyncError ? String((error.cause as Error | undefined)?.message) : error.message,
+  );
 
 /** The statement may still run, so callsync can send nothing else on this connection. */
 export const isUnanswered = (error: unknown): error is Error =>

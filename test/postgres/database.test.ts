@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
-import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { type Database, openDatabase, sql } from '../../src/postgres/database.ts';
 import { openLink } from '../support/link.ts';
 import { useOpened } from '../support/opened.ts';
 import { useDatabase } from '../support/postgres.ts';
@@ -38,6 +38,19 @@ test('a connection that is cut in mid-transaction is a transient error, and the 
   });
   await expect(work).rejects.toMatchObject({ kind: 'transient' });
   expect(await db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
+test('a statement is read once a connection, planned each time, and read anew for other columns', async () => {
+  await db.pool.query('CREATE TABLE changing (a integer)');
+  const small = openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', max: 1 });
+  onTestFinished(() => small.close());
+  const ask = () => small.transaction((tx) => tx.query`SELECT * FROM changing WHERE a > ${0}`);
+  for (let time = 0; time < 7; time += 1) expect(await ask()).toEqual([]);
+  const asked = sql`SELECT generic_plans::int AS generic, custom_plans::int AS custom FROM pg_prepared_statements WHERE statement LIKE ${'%changing%'}`;
+  expect(await small.pool.query(asked.text, [...asked.values])).toMatchObject({ rows: [{ generic: 0, custom: 7 }] });
+  await db.pool.query('ALTER TABLE changing ADD COLUMN b integer; INSERT INTO changing VALUES (1, 2)');
+  await expect(ask()).rejects.toMatchObject({ kind: 'transient' });
+  expect(await ask()).toEqual([{ a: 1, b: 2 }]);
 });
 
 test('a connection that is cut during a copy is a transient error', async () => {
