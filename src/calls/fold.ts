@@ -57,6 +57,7 @@ export interface PreparedObservation extends Observation {
   readonly hashes: Readonly<Record<string, string>>;
 }
 
+/** The row of a call of which nothing is known. */
 export const emptyRow = (callId: string): LedgerRow => ({
   callId,
   revision: 0,

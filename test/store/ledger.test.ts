@@ -52,6 +52,27 @@ test('calls that nobody knew, met by many at once in any order, do not deadlock'
   }
 });
 
+test('a row of an unknown call is written once; one that another fold brings meanwhile is kept', async () => {
+  const updates = "SELECT n_tup_upd::int FROM pg_stat_xact_user_tables WHERE relname = 'ledger'";
+  await pipeline.store.transaction(async (tx) => {
+    // The session may still count those of earlier transactions.
+    const before = await tx.value(updates);
+    const observations = ['a', 'b'].map((id) => prepareObservation(observationOf(id, 1, { n: 1 })));
+    expect((await foldIntoLedger(tx, observations, rules)).changed).toHaveLength(2);
+    expect(await tx.value(updates)).toBe(before);
+  });
+  let isFirst = true;
+  const store = aroundStatements(pipeline.store, async (sql, run) => {
+    const comesSecond = isFirst && sql.startsWith('INSERT INTO ledger (');
+    isFirst &&= !comesSecond;
+    if (comesSecond) await foldAll([observationOf('x', 3, { second: true })]);
+    return await run();
+  });
+  await foldAll([observationOf('w', 1), observationOf('x', 2, { first: true })], { ...pipeline, store });
+  expect(await pipeline.rowOf('w')).toMatchObject({ revision: 1 });
+  expect(await pipeline.rowOf('x')).toMatchObject({ revision: 2, document: { first: true, second: true } });
+});
+
 test('of two folds of one call at once, neither undoes what the other brought', async () => {
   await foldAll([observationOf('x', 1, { n: 1 })]);
   let second: Promise<unknown> | undefined;

@@ -6,6 +6,7 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { LedgerRow, PreparedObservation } from '../../calls/fold.ts';
 import {
+  emptyRow,
   fold,
   foldErasure,
   foldRules,
@@ -68,48 +69,48 @@ const readLedgerRow = ({ body, ...row }: StoredLedgerRow): LedgerRow => {
 /** Version of the privacy rules of the observations. */
 type FoldedRules = { readonly sanitize: (observation: Observation) => Observation; readonly version: string };
 
+interface FoldedLedger {
+  readonly processedField: string;
+  /** Calls that become tombstones unless the ledger knows them, as the gate says. */
+  readonly tombstoned: ReadonlySet<string>;
+  readonly privacy?: FoldedRules | undefined;
+  readonly index?: SubjectIndex | undefined;
+}
+
+type Observed = ReadonlyMap<string, readonly PreparedObservation[]>;
+
 /**
  * Folds observations into the ledger inside the caller's transaction. Several observations of one call are folded in
- * their order. Claims unknown calls, locks all in key order, fetches only the documents that may change. A call that
- * was erased before this ledger knew it becomes a tombstone. A document that is under other privacy rules is brought
- * under the present ones first: an older worker may have left it.
+ * their order. Inserts unknown calls, then locks the others, each in key order; fetches only the documents that may
+ * change. A call that was erased before this ledger knew it becomes a tombstone. A document that is under other privacy
+ * rules is brought under the present ones first: an older worker may have left it.
  */
 export const foldIntoLedger = async (
   tx: Transaction,
   observations: readonly PreparedObservation[],
-  rules: {
-    readonly processedField: string;
-    /** Calls that become tombstones unless the ledger knows them, as the gate says. */
-    readonly tombstoned: ReadonlySet<string>;
-    readonly privacy?: FoldedRules | undefined;
-    readonly index?: SubjectIndex | undefined;
-  },
+  rules: FoldedLedger,
 ) => {
   const byCall = new Map<string, PreparedObservation[]>();
   for (const one of observations) byCall.set(one.callId, [...(byCall.get(one.callId) ?? []), one]);
-  const before = await lockRows(tx, [...byCall.keys()]);
+  const inserted = await insertUnknown(tx, byCall, rules);
+  const others = [...byCall.keys()].filter((id) => !inserted.has(id));
+  const before = await lockKnown(tx, others);
   const rows = new Map(before);
-  for (const [id, row] of before) if (row.revision === 0 && rules.tombstoned.has(id)) rows.set(id, foldErasure(row));
   const { privacy } = rules;
   const isOlder = (row: LedgerRow): boolean =>
     privacy !== undefined && row.revision > 0 && !row.tombstone && row.rules !== privacy.version;
-  const wanted = [...byCall].flatMap(([id, list]) => {
-    const row = rowOf(rows, id);
+  const wanted = [...rows].flatMap(([id, row]) => {
+    const list = byCall.get(id) ?? [];
     return isOlder(row) || list.some((one) => needsDocument(row, one) || (privacy && namesOthers(row, one))) ? id : [];
   });
   await fetchDocuments(tx, rows, wanted);
   for (const [id, row] of rows)
     if (privacy !== undefined && isOlder(row)) rows.set(id, foldRules(row, privacy.sanitize, privacy.version));
-  const fetched = new Map(rows);
-  for (const [id, list] of byCall) {
-    const row = rowOf(fetched, id);
-    const shared = privacy === undefined ? { row, list } : shareKnown(row, list, privacy);
-    rows.set(id, noteRules(shared.list.reduce(fold, shared.row), row, privacy?.version));
-  }
-  const moved = [...rows.values()].filter((row) => row.versions !== before.get(row.callId)?.versions);
-  const changed = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
-  await writeRows(tx, moved, rules.processedField);
-  const replaced = changed.map((row) => rowOf(fetched, row.callId)).filter((row) => row.revision > 0);
+  const moved = foldCalls(rows, byCall, rules).filter((row) => row.versions !== before.get(row.callId)?.versions);
+  await updateRows(tx, moved, rules.processedField);
+  const known = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
+  const replaced = known.map((row) => rowOf(rows, row.callId)).filter((row) => row.revision > 0);
+  const changed = [...inserted.values(), ...known];
   const alive = changed.filter((row) => !row.tombstone);
   await writeDocuments(tx, alive, replaced, rules.index);
   return {
@@ -121,10 +122,28 @@ export const foldIntoLedger = async (
   };
 };
 
+const foldCalls = (rows: ReadonlyMap<string, LedgerRow>, byCall: Observed, { tombstoned, privacy }: FoldedLedger) =>
+  Array.from(rows, ([id, found]) => {
+    const row = found.revision === 0 && tombstoned.has(id) ? foldErasure(found) : found;
+    const list = byCall.get(id) ?? [];
+    const shared = privacy === undefined ? { row, list } : shareKnown(row, list, privacy);
+    return noteRules(shared.list.reduce(fold, shared.row), row, privacy?.version);
+  });
+
+/** Most calls of a backfill are unknown: each row is written once. Another writer may be faster; his rows are left out. */
+const insertUnknown = async (tx: Transaction, byCall: Observed, rules: FoldedLedger) => {
+  const ids = [...byCall.keys()];
+  const known = new Set(await tx.column<string>`SELECT call_id FROM ledger WHERE call_id = ANY(${ids})`);
+  const unknown = ids.filter((id) => !known.has(id)).map((id) => [id, emptyRow(id)] as const);
+  const rows = foldCalls(new Map(unknown), byCall, rules);
+  const inserted = new Set(await insertRows(tx, rows, rules.processedField));
+  return new Map(rows.flatMap((row) => (inserted.has(row.callId) ? [[row.callId, row]] : [])));
+};
+
 /** Turns calls into tombstones inside the caller's transaction; unknown calls get one too. Documents are deleted. */
 export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[]): Promise<LedgerRow[]> => {
   const changed = [...(await lockRows(tx, callIds)).values()].filter((row) => !row.tombstone).map(foldErasure);
-  await writeRows(tx, changed, 'qualified');
+  await updateRows(tx, changed, 'qualified');
   await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${changed.map(({ callId }) => callId)})`;
   return changed;
 };
@@ -187,7 +206,7 @@ export const resanitizeInLedger = async (
     const after = row.rules === rules.version ? row : foldRules(row, rules.sanitize, rules.version);
     return after === row ? [] : after;
   });
-  await writeRows(tx, rewritten, rules.processedField);
+  await updateRows(tx, rewritten, rules.processedField);
   const changed = rewritten.filter((row) => row.revision !== rows.get(row.callId)?.revision);
   const before = changed.map(({ callId }) => rowOf(rows, callId));
   await writeDocuments(tx, changed, before, rules.index);
@@ -248,9 +267,15 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
   return row;
 };
 
+/** Of calls that have a row: none is ever deleted. */
+const lockKnown = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> =>
+  ids.length === 0
+    ? new Map()
+    : await select(tx, sql`FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
+
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
   await claimCalls(tx, ids);
-  return await select(tx, sql`FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
+  return await lockKnown(tx, ids);
 };
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
@@ -269,27 +294,52 @@ const writtenTypes = {
   revision: 'int',
 };
 
-/** One statement for all rows. Call and processing time change only with the document. */
-const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
+/** Columns of `ledger` from rows of `writtenRows`. Call and processing time change only with the document. */
+const columnsWritten: readonly (readonly [column: string, value: Sql, ofDocument?: 'ofDocument'])[] = [
+  ['revision', raw('u.revision')],
+  ['tombstone', raw('u.tombstone')],
+  ['fields', raw('u.versions::jsonb')],
+  ['field_changes', raw('u.changes::jsonb')],
+  ['call_timestamp', toTimestamp('u.timestamp'), 'ofDocument'],
+  ['processed_at', toTimestamp('u.processed'), 'ofDocument'],
+  ['first_seen_at', toTimestamp('"firstSeenAt"')],
+  ['last_seen_at', toTimestamp('"lastSeenAt"')],
+  ['changed_at', toTimestamp('"changedAt"')],
+  ...sources.map((source) => [`${source}_at`, toTimestamp(`u.${source}`)] as const),
+  ['source_deleted_at', toTimestamp('"sourceDeletedAt"')],
+  ['privacy_version', raw('u.rules')],
+];
+
+/** As a table `u` of a statement. */
+const writtenRows = (rows: readonly LedgerRow[], processedField: string): Sql =>
+  unnest(
+    rows.map((row) => ({
+      ...row,
+      ...row.seenBy,
+      versions: JSON.stringify(row.versions),
+      hasDocument: row.document !== null,
+      timestamp: timeOf(row, 'timestamp'),
+      processed: timeOf(row, processedField),
+      changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
+    })),
+    writtenTypes,
+  );
+
+const updateRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
   if (rows.length === 0) return;
-  const written = rows.map((row) => ({
-    ...row,
-    ...row.seenBy,
-    versions: JSON.stringify(row.versions),
-    hasDocument: row.document !== null,
-    timestamp: timeOf(row, 'timestamp'),
-    processed: timeOf(row, processedField),
-    changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
-  }));
-  await tx.query`UPDATE ledger l SET
-       revision = u.revision, tombstone = u.tombstone, fields = u.versions::jsonb, field_changes = u.changes::jsonb,
-       call_timestamp = CASE WHEN "hasDocument" THEN ${toTimestamp('u.timestamp')} ELSE l.call_timestamp END,
-       processed_at = CASE WHEN "hasDocument" THEN ${toTimestamp('u.processed')} ELSE l.processed_at END,
-       first_seen_at = ${toTimestamp('"firstSeenAt"')}, last_seen_at = ${toTimestamp('"lastSeenAt"')},
-       changed_at = ${toTimestamp('"changedAt"')}, webhook_at = ${toTimestamp('u.webhook')},
-       poll_at = ${toTimestamp('u.poll')}, import_at = ${toTimestamp('u.import')},
-       source_deleted_at = ${toTimestamp('"sourceDeletedAt"')}, privacy_version = u.rules
-     FROM ${unnest(written, writtenTypes)} WHERE l.call_id = "callId"`;
+  const set = columnsWritten.map(([column, value, ofDocument]) =>
+    ofDocument ? `${column} = CASE WHEN "hasDocument" THEN ${value} ELSE l.${column} END` : `${column} = ${value}`,
+  );
+  await tx.query`UPDATE ledger l SET ${raw(set.join(', '))} FROM ${writtenRows(rows, processedField)} WHERE l.call_id = "callId"`;
+};
+
+/** In key order. Returns the ids of those that had no row. */
+const insertRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<string[]> => {
+  if (rows.length === 0) return [];
+  const [columns, values] = [columnsWritten.map(([column]) => column), columnsWritten.map(([, value]) => value)];
+  return await tx.column`INSERT INTO ledger (call_id, ${raw(columns.join(', '))})
+     SELECT "callId", ${raw(values.join(', '))} FROM ${writtenRows(rows, processedField)} ORDER BY "callId" COLLATE "C"
+     ON CONFLICT (call_id) DO NOTHING RETURNING call_id`;
 };
 
 /** Utterances that rules replaced unread. Nearly no transcript is parsed for it. */
