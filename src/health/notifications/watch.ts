@@ -154,8 +154,9 @@ export const watchHealth = (input: {
       await recordEvent(store, { kind: 'recovery', what, actor: null });
     }
     silentSince = undefined;
-    await input.queueMore();
     await sendMessages(store, send);
+    // Last: its failure holds back no message.
+    await input.queueMore();
   };
   return repeatEvery(everyMs, () => look().catch((error: unknown) => log('the state could not be watched', { error })));
 };
