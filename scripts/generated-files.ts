@@ -8,6 +8,7 @@ import { renderCookbookPage } from './cookbook-page.ts';
 import { renderDbtFiles } from './dbt-package.ts';
 import { renderDbtSeeds } from './dbt-seeds.ts';
 import { renderDictionary } from './dictionary.ts';
+import { drawFlow, drawRelations } from './drawings.ts';
 import { renderTroubleshooting } from './error-codes.ts';
 import { renderInventoryPage } from './inventory-page.ts';
 import { renderMartsPage } from './marts-page.ts';
@@ -39,6 +40,8 @@ const renderFiles = async (root: string): Promise<Readonly<Record<string, string
   'docs/reference/tables.md': renderDictionary(),
   'docs/datacontract.yaml': renderContract(),
   'docs/reference/marts.md': renderMartsPage(),
+  'docs/pictures/relations.svg': drawRelations(),
+  'docs/pictures/flow.svg': drawFlow(),
   ...renderDbtFiles(),
   'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   ...renderStatements(),

@@ -4,7 +4,8 @@ import type { Mart } from '../src/marts/mart.ts';
 import { marts, openMartColumns } from '../src/marts/render-views.ts';
 import { modelNameOf } from './dbt-package.ts';
 
-const shown = marts.filter(({ intermediate }) => intermediate !== true);
+/** Marts for analysts. */
+export const shownMarts = marts.filter(({ intermediate }) => intermediate !== true);
 
 export const renderMartsPage = (): string =>
   [
@@ -32,11 +33,13 @@ export const renderMartsPage = (): string =>
     '[Completeness](../explanation/completeness.md#levels) defines the proof beside each day. [Gate pipelines](../guides/gate-pipelines.md) starts',
     'jobs on proven days.',
     '',
+    '![Tables and marts, and the columns that join them](../pictures/relations.svg)',
+    '',
     'Joins:',
     '',
     ...joins.map(([from, to, by]) => `- \`${from}\` to ${to.map((name) => `\`${name}\``).join(', ')} by \`${by}\``),
     '',
-    ...shown.map(section),
+    ...shownMarts.map(section),
     '# Views behind the marts',
     '',
     ...marts.filter(({ intermediate }) => intermediate === true).map(section),
@@ -65,10 +68,10 @@ const section = (mart: Mart): string =>
   ].join('\n');
 
 const others = (one: string, belongs: (mart: Mart) => boolean): string[] =>
-  shown.filter((mart) => mart.name !== one && belongs(mart)).map(({ name }) => name);
+  shownMarts.filter((mart) => mart.name !== one && belongs(mart)).map(({ name }) => name);
 
 /** How relations are joined: from, to, by a column. */
-const joins: readonly (readonly [from: string, to: readonly string[], by: string])[] = [
+export const joins: readonly (readonly [from: string, to: readonly string[], by: string])[] = [
   ['loads', ['calls'], 'load_id'],
   ['calls', tables.filter(({ kind }) => kind === 'child' || kind === 'history').map(({ name }) => name), 'call_id'],
   ['calls', ['deliveries', 'calls_wide'], 'call_id'],

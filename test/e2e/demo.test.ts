@@ -245,21 +245,5 @@ describe('a second start finds its data again, heals the rows that --break alter
       await expect.poll(() => text('#headline'), patience).toMatch(word);
       await takePictures(state);
     }
-    // The page's security policy would refuse the style.
-    await page.goto('about:blank');
-    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
-    await page.setViewport({ width: 860, height: 200 });
-    await page.setContent(
-      `<pre style="font: 14px/1.4 monospace; padding: 8px; white-space: pre-wrap; overflow-wrap: anywhere"></pre>`,
-    );
-    await page.$eval(
-      'pre',
-      (element, said) => {
-        element.textContent = said;
-      },
-      // The last lines before it stays up.
-      second.stderr().split('\r').join('\n').split('\n').slice(-21).join('\n'),
-    );
-    await (await page.$('pre'))?.screenshot({ path: join(pictures ?? '', 'demo.png') as `${string}.png` });
   });
 });
