@@ -172,8 +172,8 @@ const renderLanguages = (): string =>
   renderTable(
     ['language', 'numbers as in'],
     languages.map(({ name, countries }) => [
-      name,
-      countries
+      String(name),
+      String(countries)
         .split(' ')
         .map((code) => countryNames.of(code))
         .join(', '),

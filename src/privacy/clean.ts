@@ -13,7 +13,7 @@ import { readTokens } from './read-text.ts';
 import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
 import { leastDigits } from './runs.ts';
-import { type Aliases, isToken, makeTokens, shortHashes, type TokenKeys, type Tokens } from './tokens.ts';
+import { type Aliases, isToken, makeTokens, shortHashes, type TokenKeys, type Tokens, tokens } from './tokens.ts';
 import { listRedactions, readUtterances, replaceFindings, replaceText } from './transcript.ts';
 
 type DetectOptions = Parameters<typeof detect>[1];
@@ -250,7 +250,7 @@ const noteTokens = ([token, ...others]: Tokens, { rules: { aliases } }: Pass): s
 /** A name as words that may announce a value: "DateOfBirth", "card_cvv". Digits and tokens of a name are no part of a value. */
 const wordsOf = rememberRecent(mostNames, (name) =>
   name
-    .replaceAll(/ph_[a-z\d]+_[a-z2-7]{52}/g, ' ')
+    .replaceAll(tokens, ' ')
     .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
     .replaceAll(/[_\d.-]+/g, ' '),
 );
@@ -258,14 +258,13 @@ const wordsOf = rememberRecent(mostNames, (name) =>
 /** Whether a name by itself announces a card verification value or a date of birth. */
 const isAnnouncing = rememberRecent(mostNames, (name) => announces(findMentions(readTokens(wordsOf(name)))));
 
-const identifier = /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|ph_[a-z\d]+_[a-z2-7]{52})$/;
+const identifier = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 const timestamp = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 
 /** Most values of a record are ids, times and single words, which hold no personal value. */
 const isPlain = (text: string, name: string): boolean => {
   const { digits, hasSign, hasDot, hasCue } = lookAt(text);
-  if (digits === 0 && !(hasSign && hasDot)) return true;
-  if (identifier.test(text)) return true;
+  if ((digits === 0 && !(hasSign && hasDot)) || identifier.test(text)) return true;
   const isLittle = digits < leastDigits && !hasSign && !hasCue;
   return (isLittle || timestamp.test(text)) && !isAnnouncing(name);
 };

@@ -1,7 +1,6 @@
 /** Finds values that only their context shows: card verification values, dates of birth, expiry dates, accounts. */
 import type { Span } from './finding.ts';
-import type { Announced } from './languages/fr.ts';
-import { compilePhrases, languages, wordsOf } from './languages.ts';
+import { type Announced, phrasesOf, wordsOf } from './languages.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
 import type { Token } from './read-text.ts';
 import { type Claims, findRuns, spansOf, textOf } from './runs.ts';
@@ -36,17 +35,15 @@ export const onceEach = <T>(make: (utterance: number) => T) => {
   return (utterance: number): T => (made[utterance] ??= make(utterance));
 };
 
-const announcements = compilePhrases(
-  languages.flatMap(({ announces: own }) =>
-    Object.entries(own).map(([kind, phrases]) => [phrases, kind as Announced] as const),
-  ),
-);
+const announcements = phrasesOf('announces');
 
 /** In the order of their ends. The names that stand for values say nothing. */
 export const findMentions = (tokens: readonly Token[]): readonly Mention[] => {
   const mentions = tokens.flatMap(({ start }, at): Mention[] => {
     const found = tokens[at - 1]?.text === '[' ? undefined : announcements(tokens, at);
-    return found === undefined ? [] : [{ kind: found.meaning, start, end: tokens[found.end - 1]?.end ?? start }];
+    return found === undefined
+      ? []
+      : [{ kind: found.meaning as Announced, start, end: tokens[found.end - 1]?.end ?? start }];
   });
   return mentions.sort((a, b) => a.end - b.end || b.start - a.start);
 };

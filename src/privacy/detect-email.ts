@@ -1,6 +1,6 @@
 /** E-mail addresses, written or spoken: "jean point dupont arobase gmail point com". */
 import type { Finding } from './finding.ts';
-import { compilePhrases, meaningsOf, phrasesOf, splitPhrases, wordsOf } from './languages.ts';
+import { compilePhrases, listPhrases, phrasesOf, wordsOf } from './languages.ts';
 import type { Piece } from './read-pieces.ts';
 import { setOf } from './read-text.ts';
 import type { Claims } from './runs.ts';
@@ -28,17 +28,13 @@ export const findWrittenEmails = (text: string, utterance: number): Finding[] =>
 };
 
 /** `at` needs more: it is a usual word. */
-const signs = compilePhrases([
-  ...meaningsOf('signs'),
-  ...[...'@.-_+'].map((sign) => [sign, sign] as const),
-  ['at, chez', 'at'],
-]);
-const hostsSaid = compilePhrases(meaningsOf('hosts'));
+const signPhrases = [...listPhrases('signs'), ...[...'@.-_+'].map((sign) => [[sign], sign] as const)];
+const signs = compilePhrases(signPhrases);
+const hostsSaid = phrasesOf('hosts');
 /** First words of a sign. */
-const firstWords = (sign: '@' | '.'): readonly string[] =>
-  meaningsOf('signs').flatMap(([said, own]) => (own === sign ? splitPhrases(said).map(([word = '']) => word) : []));
-const maySign = new Set(['@', 'at', 'chez', ...firstWords('@')]);
-const mayDot = new Set(['.', ...firstWords('.')]);
+const firstWords = (pattern: RegExp) =>
+  new Set(signPhrases.flatMap(([[word], sign]) => (pattern.test(sign) ? word : [])));
+const [maySign, mayDot] = [firstWords(/@|at/), firstWords(/\./)];
 
 /** Signs, and hosts behind them, are one part each. */
 const readPhrase: ReadPhrase = (words, at) => {

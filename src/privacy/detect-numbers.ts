@@ -3,7 +3,7 @@ import isLuhn from 'fast-luhn';
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { Names } from './detect-context.ts';
 import type { DetectorName } from './finding.ts';
-import type { Announced } from './languages/fr.ts';
+import type { Announced } from './languages.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';
 import type { Budget } from './read-pieces.ts';
 import { type Atom, type Candidate, type Claims, isPause, leastDigits, listCandidates } from './runs.ts';

@@ -19,7 +19,7 @@ import { claimIbans } from './detect-iban.ts';
 import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { chooseUtterances } from './first-look.ts';
-import type { Announced } from './languages/fr.ts';
+import type { Announced } from './languages.ts';
 import { Budget, joinTurns, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens } from './read-text.ts';
 import { type Atom, Claims, findRuns } from './runs.ts';

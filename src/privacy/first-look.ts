@@ -4,11 +4,12 @@
  */
 
 import { shortKinds } from './detect-context.ts';
-import { languages, meaningsOf, splitPhrases } from './languages.ts';
+import { listPhrases } from './languages.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { fillers, longestInterruption, type Spoken } from './read-pieces.ts';
 import { toKey } from './read-text.ts';
 import { interruptionWords, leastDigits } from './runs.ts';
+import { tokens } from './tokens.ts';
 
 type Look = ReturnType<typeof lookAt>;
 
@@ -27,57 +28,29 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 const fewestDigits = 3;
 
 /**
- * Facts of a word; every word without any is neither number nor filler. `corrects` = behind it a number goes on after
- * more words than elsewhere. `isCue` = announces a value of few digits. `isOurs` = our own tokens begin so.
+ * Facts of a word: most digits that it adds to a number, and bits. Every word without any is neither number nor filler.
+ * Behind a word that `corrects`, a number goes on after more words than elsewhere.
  */
-const none = {
-  digits: 0,
-  isFiller: false,
-  corrects: false,
-  isSign: false,
-  isDot: false,
-  isCue: false,
-  isOurs: false,
-};
-const known = new Map<string, typeof none>();
+const known = new Map<string, number>();
+const [digitBits, filler, corrects, sign, dot, cue] = [7, 8, 16, 32, 64, 128];
 /** By first and last letter, a bit for each length of a known word: nearly all talk is passed over without making strings. */
 const knownLengths = new Int32Array(1024);
 const endsOf = (text: string, from: number, to: number): number =>
   ((letters[text.charCodeAt(from)] as number) << 5) | (letters[text.charCodeAt(to - 1)] as number);
-const learn = (words: Iterable<string>, facts: Partial<typeof none>): void => {
-  for (const word of words) {
-    known.set(word, { ...none, ...known.get(word), ...facts });
-    const ends = endsOf(word, 0, word.length);
-    knownLengths[ends] = (knownLengths[ends] as number) | (1 << word.length);
-  }
+const learn = (word: string, facts: number): void => {
+  known.set(word, (known.get(word) ?? 0) | facts);
+  const ends = endsOf(word, 0, word.length);
+  knownLengths[ends] = (knownLengths[ends] as number) | (1 << word.length);
 };
-
-const lastWords = (phrases: string): readonly string[] => splitPhrases(phrases).map((words) => words.at(-1) ?? '');
-const lastWordsOf = (sign: string): readonly string[] =>
-  meaningsOf('signs').flatMap(([said, own]) => (own === sign ? lastWords(said) : []));
-const phrasesOfKinds = (isMeant: (kind: string) => boolean) =>
-  languages.flatMap(({ announces }) =>
-    Object.entries(announces).flatMap(([kind, phrases]) => (isMeant(kind) ? splitPhrases(phrases) : [])),
-  );
-const isShort = (kind: string): boolean => shortKinds.some((own) => own === kind);
-/** Words of phrases that announce values of many digits: nearly all talk has some. */
-const usual = new Set(phrasesOfKinds((kind) => !isShort(kind)).flat());
-const isTelling = (word: string): boolean => word.length > 2 && !usual.has(word) && !mostDigitsOf.has(word);
-/** The most telling word of a phrase. */
-const cueOf = (words: readonly string[]): string => {
-  const byLength = words.toReversed().sort((a, b) => b.length - a.length);
-  return toKey(byLength.find(isTelling) ?? byLength[0] ?? '');
-};
-
-for (const [word, digits] of mostDigitsOf) learn([word], { digits });
-learn(fillers, { isFiller: true });
-for (const { corrections, hesitations } of languages)
-  learn(lastWords(`${corrections},${hesitations}`), { corrects: true });
-learn(['at', 'chez', ...lastWordsOf('@')], { isSign: true });
-learn(lastWordsOf('.'), { isDot: true });
-learn(phrasesOfKinds(isShort).map(cueOf), { isCue: true });
-learn(['ph'], { isOurs: true });
-const tokenGoesOn = /_[a-z\d]+_[a-z2-7]{52}/y;
+for (const [word, digits] of mostDigitsOf) learn(word, digits);
+for (const word of fillers) learn(word, filler);
+/** The longest word of a phrase tells most. */
+for (const [phrase, kind] of listPhrases('announces'))
+  if (shortKinds.some((own) => own === kind))
+    learn(toKey(phrase.toReversed().sort((a, b) => b.length - a.length)[0] ?? ''), cue);
+for (const [phrase] of ['corrections', 'hesitations'].flatMap(listPhrases)) learn(phrase.at(-1) ?? '', corrects);
+for (const [phrase, own] of listPhrases('signs'))
+  learn(phrase.at(-1) ?? '', /@|at/.test(own) ? sign : own === '.' ? dot : 0);
 
 /** A word that is neither number nor filler. */
 const addWord = (parts: number[]): void => {
@@ -90,9 +63,10 @@ const addWord = (parts: number[]): void => {
  * Content of one text. `parts` = in order, most digits of a number. A negative value counts words that are neither
  * numbers nor fillers; 0 is a word of a correction.
  */
-export const lookAt = (text: string) => {
+export const lookAt = (sent: string) => {
+  const text = sent.includes('ph_') ? sent.replaceAll(tokens, ' ') : sent;
   const parts: number[] = [];
-  let [digits, hasSign, hasDot, hasCue] = [0, false, false, false];
+  let [digits, seen] = [0, 0];
   const count = (own: number): void => {
     digits += own;
     parts.push(own);
@@ -106,29 +80,24 @@ export const lookAt = (text: string) => {
       for (; (letters[text.charCodeAt(at)] as number) > 0; at += 1) highest |= text.charCodeAt(at);
       const isKnown = ((knownLengths[endsOf(text, from, at)] as number) & (1 << (at - from))) !== 0;
       const word = isKnown ? text.slice(from, at).toLowerCase() : '';
-      const facts = isKnown ? known.get(highest > 0x7f ? toKey(word) : word) : undefined;
-      if (facts?.digits) count(facts.digits);
+      const facts = (isKnown && known.get(highest > 0x7f ? toKey(word) : word)) || 0;
+      seen |= facts;
+      if (facts & digitBits) count(facts & digitBits);
+      else if (facts & corrects) parts.push(0);
       // Letters of an account, not "I", "a", "il y a" and "c'est".
-      else if (facts === undefined && at - from === 1) {
+      else if (facts === 0 && at - from === 1) {
         if (!/[aiy'\u2019]/i.test(text.slice(from - 1, at + 1))) parts.push(1);
-      } else if (facts?.corrects) parts.push(0);
-      else if (!facts?.isFiller) addWord(parts);
-      if (facts === undefined) continue;
-      hasSign ||= facts.isSign;
-      hasDot ||= facts.isDot;
-      hasCue ||= facts.isCue;
-      tokenGoesOn.lastIndex = at;
-      if (facts.isOurs && tokenGoesOn.test(text)) at = tokenGoesOn.lastIndex;
+      } else if (!(facts & filler)) addWord(parts);
     } else if (isDigit(code)) {
       while (isDigit(text.charCodeAt(at))) at += 1;
       // Accounts have letters and digits in one.
       count((letters[text.charCodeAt(from - 1)] as number) > 0 ? 2 * (at - from) : at - from);
     } else if (isForeign(code))
       return { parts: [leastDigits], digits: leastDigits, hasSign: true, hasDot: true, hasCue: true };
-    else if (code === 0x40) hasSign = true;
-    else if (code === 0x2e) hasDot = true;
+    else if (code === 0x40) seen |= sign;
+    else if (code === 0x2e) seen |= dot;
   }
-  return { parts, digits, hasSign, hasDot, hasCue };
+  return { parts, digits, hasSign: (seen & sign) > 0, hasDot: (seen & dot) > 0, hasCue: (seen & cue) > 0 };
 };
 
 /**

@@ -1,29 +1,32 @@
 /** Words by which people say and announce values, by language. */
-import { english } from './languages/en.ts';
-import { french, type Language } from './languages/fr.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { readYaml } from '../lib/read-yaml.ts';
+import type { DetectorName } from './finding.ts';
 import { toKey } from './read-text.ts';
 
-/** A language is one file; its words are known wherever callsync runs. */
-export const languages: readonly Language[] = [french, english];
+/** Kinds of values that words announce; `other` numbers are nobody's. */
+export type Announced = Exclude<DetectorName, 'email'> | 'other';
 
-type List = Exclude<keyof Language, 'announces'>;
+const folder = new URL('./languages/', import.meta.url);
+/** A language is one file; its words are known wherever callsync runs. `fr.yaml` says what each list holds. */
+export const languages = readdirSync(folder)
+  .sort()
+  .map((file) => readYaml(readFileSync(new URL(file, folder), 'utf8'), file) as Readonly<Record<string, unknown>>);
+
+type Phrase = readonly string[];
+
+/** Phrases of a list in all languages, with their meanings: the name of the list where it has no others. */
+export const listPhrases = (name: string): readonly (readonly [phrase: Phrase, meaning: string])[] =>
+  languages.flatMap(({ [name]: list = {} }) =>
+    Object.entries(typeof list === 'string' ? { [name]: list } : (list as object)).flatMap(([meaning, phrases]) =>
+      String(phrases)
+        .split(', ')
+        .map((phrase) => [phrase.split(' '), meaning] as const),
+    ),
+  );
 
 /** Words of all languages. */
-export const wordsOf = (list: List): ReadonlySet<string> =>
-  new Set(languages.flatMap((language) => language[list].split(/\s+/).filter(Boolean)));
-
-/** Phrases of a list, as their words. */
-export const splitPhrases = (phrases: string): readonly (readonly string[])[] =>
-  phrases.split(',').flatMap((phrase) => (phrase.trim() === '' ? [] : [phrase.trim().split(/\s+/)]));
-
-/** Lists of all languages in the form "meaning = phrases; meaning = phrases". */
-export const meaningsOf = (list: List): readonly (readonly [phrases: string, meaning: string])[] =>
-  languages.flatMap((language) =>
-    language[list].split(';').map((part) => {
-      const [meaning = '', phrases = ''] = part.split('=');
-      return [phrases, meaning.trim()] as const;
-    }),
-  );
+export const wordsOf = (name: string): ReadonlySet<string> => new Set(listPhrases(name).flatMap(([words]) => words));
 
 interface Word {
   /** Lower case without accents. */
@@ -50,21 +53,13 @@ const endOf = (phrase: readonly string[], words: readonly Word[], at: number): n
 /** Letters by which phrases whose first word has any ending are looked up. */
 const stemLetters = 2;
 
-/**
- * @param lists phrases, and what each of them means.
- * @returns the meaning and the end of the longest phrase that begins at a word.
- */
-export const compilePhrases = <T>(lists: readonly (readonly [phrases: string, meaning: T])[]) => {
-  const known = new Map<string, (readonly [words: readonly string[], meaning: T])[]>();
-  for (const [phrases, meaning] of lists) {
-    for (const words of splitPhrases(phrases)) {
-      const [first = ''] = words;
-      const key = first.endsWith('*') ? first.slice(0, stemLetters) : toKey(first);
-      known.set(
-        key,
-        [...(known.get(key) ?? []), [words, meaning] as const].sort(([one], [other]) => other.length - one.length),
-      );
-    }
+/** @returns the meaning and the end of the longest phrase that begins at a word. */
+export const compilePhrases = (phrases: ReturnType<typeof listPhrases>) => {
+  const known = new Map<string, (typeof phrases)[number][]>();
+  for (const entry of [...phrases].sort(([one], [other]) => other.length - one.length)) {
+    const [first = ''] = entry[0];
+    const key = first.endsWith('*') ? first.slice(0, stemLetters) : toKey(first);
+    known.set(key, [...(known.get(key) ?? []), entry]);
   }
   const find = (key: string, words: readonly Word[], at: number) => {
     for (const [phrase, meaning] of known.get(key) ?? []) {
@@ -79,6 +74,5 @@ export const compilePhrases = <T>(lists: readonly (readonly [phrases: string, me
   };
 };
 
-/** Phrases of all languages. */
-export const phrasesOf = (...lists: readonly List[]) =>
-  compilePhrases(lists.flatMap((list) => languages.map((language) => [language[list], list] as const)));
+/** Phrases of lists of all languages. */
+export const phrasesOf = (...names: readonly string[]) => compilePhrases(names.flatMap(listPhrases));

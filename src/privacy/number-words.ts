@@ -1,5 +1,5 @@
 /** Numbers in words, as they stand in transcripts: with or without hyphens and accents. */
-import { languages, phrasesOf, wordsOf } from './languages.ts';
+import { listPhrases, phrasesOf, wordsOf } from './languages.ts';
 import type { Token } from './read-text.ts';
 
 /** Numbers below a hundred, word by word. */
@@ -8,14 +8,8 @@ interface Step {
   readonly next: Map<string, Step>;
 }
 
-/** Words with their values: each number in a list is that of the word behind it. */
-const listWords = (list: string, step: number): readonly (readonly [words: string, value: number])[] => {
-  let value = -step;
-  return list.split(' ').flatMap((word) => {
-    value = /^\d/.test(word) ? Number(word) - step : value + step;
-    return /^\d/.test(word) ? [] : [[word, value] as const];
-  });
-};
+const listNumbers = (name: string): readonly (readonly [words: string, value: number])[] =>
+  listPhrases(name).flatMap(([words, value]) => words.map((word) => [word, Number(value)] as const));
 
 const belowHundred: Step = { next: new Map() };
 const digitsOfWord = new Map<string, number>();
@@ -28,34 +22,26 @@ const learn = (words: string, value: number): void => {
   }
   step.value = value;
 };
-for (const language of languages) {
-  const [units, tens] = [listWords(language.units, 1), listWords(language.tens, 10)];
-  for (const [words, value] of [...units, ...tens]) {
-    learn(words, value);
-    for (const word of words.split('-')) if (!digitsOfWord.has(word)) digitsOfWord.set(word, value < 10 ? 1 : 2);
-  }
-  for (const [ten, value] of tens) {
-    const most = language.longTens.split(' ').includes(ten) ? 19 : 9;
-    for (const [unit, more] of units.filter(([, own]) => own > 0 && own <= most)) {
-      learn(`${ten} ${unit}`, value + more);
-      if (language.jointUnits.split(' ').includes(unit)) learn(`${ten} ${language.joint} ${unit}`, value + more);
-    }
-  }
+const [units, tens] = [listNumbers('units'), listNumbers('tens')];
+const [longTens, jointUnits, joints] = [wordsOf('longTens'), wordsOf('jointUnits'), wordsOf('joint')];
+for (const [words, value] of [...units, ...tens]) {
+  learn(words, value);
+  for (const word of words.split('-')) if (!digitsOfWord.has(word)) digitsOfWord.set(word, value < 10 ? 1 : 2);
 }
+for (const [ten, value] of tens)
+  for (const [unit, more] of units.filter(([, own]) => own > 0 && own <= (longTens.has(ten) ? 19 : 9)))
+    for (const joint of jointUnits.has(unit) ? ['', ...joints] : [''])
+      learn(`${ten} ${joint} ${unit}`.replace('  ', ' '), value + more);
 
 const hundreds = wordsOf('hundreds');
 /** A hundred by itself is a number. */
 const lone = wordsOf('loneHundred');
 const thousands = wordsOf('thousands');
-const repeats = new Map(
-  [wordsOf('twice'), wordsOf('thrice')].flatMap((words, index) =>
-    Array.from(words, (word) => [word, index + 2] as const),
-  ),
-);
+/** Words before a digit that counts so many times. */
+export const repeats: ReadonlyMap<string, number> = new Map(listNumbers('repeats'));
 /** Letters and words that are a zero between digits. */
 export const zeros = wordsOf('zeros');
 const times = wordsOf('times');
-const joints = wordsOf('joint');
 const ands = wordsOf('and');
 /** Behind a letter that is no zero. */
 const behindLetter = phrasesOf('spelledLike', 'corrections');

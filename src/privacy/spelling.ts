@@ -1,7 +1,7 @@
 /** Values that are spelled: letters by themselves, by names ("m comme Marcel", "golf"), twice ("double l"). */
 import type { Span } from './finding.ts';
 import { phrasesOf, wordsOf } from './languages.ts';
-import { zeros } from './number-words.ts';
+import { repeats, zeros } from './number-words.ts';
 import type { Piece } from './read-pieces.ts';
 
 export type Said = Exclude<Piece, { kind: 'turn' }>;
@@ -21,7 +21,7 @@ export type ReadPhrase = (
 
 const spelledLike = phrasesOf('spelledLike');
 export const alphabet = wordsOf('alphabet');
-const twice = wordsOf('twice');
+
 const apostrophe = /^['\u2019]$/;
 
 /** "à" is a word, whatever its letters. */
@@ -66,7 +66,7 @@ export const spellOut = (said: readonly Said[], isAlphabet: boolean, readPhrase?
     const piece = said[at] as Said;
     const { key = '' } = words[at] ?? {};
     const isTwice =
-      isLetter(said[at + 1]) && (twice.has(key) || (key === '2' && !isAlphabet && isLetter(said[at + 2])));
+      isLetter(said[at + 1]) && (repeats.get(key) === 2 || (key === '2' && !isAlphabet && isLetter(said[at + 2])));
     const phrase = readPhrase?.(words, at);
     if (phrase !== undefined) at = add(phrase.kind, phrase.text, at, phrase.end);
     else if (isTwice) at = add('letters', (words[at + 1]?.key ?? '').repeat(2), at, behindName(at + 1));
