@@ -14,7 +14,7 @@ import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
 import { leastDigits } from './runs.ts';
 import { type Aliases, isToken, makeTokens, shortHashes, type TokenKeys, type Tokens, tokens } from './tokens.ts';
-import { listRedactions, readUtterances, replaceFindings, replaceText } from './transcript.ts';
+import { listRedactions, readUtterances, replaceFindings } from './transcript.ts';
 
 type DetectOptions = Parameters<typeof detect>[1];
 type Fields = Readonly<Record<string, unknown>>;
@@ -215,11 +215,6 @@ const redactSaid = (sent: ReturnType<typeof readUtterances>, isSpeech: boolean, 
   for (let round = 0; isSpeech && round < mostRounds; round += 1) if (!replace(detect(utterances, rules))) break;
   // Detectors come first: an address is more than the name in it.
   if (known !== undefined) {
-    const phones = isSpeech ? [] : detect(utterances, { ...rules, patterns: [], isOn: (name) => name === 'phone' });
-    const labelled = phones.map((finding) => ({ ...finding, label: known.labelOf(finding.value.slice(1)) }));
-    replace(
-      labelled.flatMap(({ label, spans }) => (label === undefined ? [] : { detector: 'known', value: label, spans })),
-    );
     replace(findKnown(utterances, known));
   }
   return { utterances, redactions };
@@ -272,19 +267,8 @@ const isPlain = (text: string, name: string): boolean => {
 /** Text with findings replaced; the same text where there are none. @param name of the field, which may announce its value. */
 const redactText = (text: string, name: string, pass: Pass): string => {
   if (pass.rules.patterns.length === 0 && isPlain(text, name)) return text;
-  let result = text;
-  for (let round = 0; round < mostRounds; round += 1) {
-    const spoken = [wordsOf(name), result].map((part) => ({ speaker: '', text: part }));
-    const replacements = detect(spoken, pass.rules).flatMap((finding) => {
-      const own = finding.spans.filter(({ utterance }) => utterance === 1);
-      if (own.length === 0) return [];
-      const label = labelOf(finding, pass);
-      return own.map(({ start, end }) => ({ start, end, label }));
-    });
-    if (replacements.length === 0) break;
-    result = replaceText(result, replacements);
-  }
-  return result;
+  const said = readUtterances([{ content: wordsOf(name) }, { content: text }]);
+  return redactSaid(said, true, { ...pass, known: undefined }).utterances[1]?.text ?? '';
 };
 
 const makeTokensOf = (text: string, { keys, countries }: CleanOptions): Tokens => {

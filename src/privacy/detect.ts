@@ -105,7 +105,7 @@ const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budg
   const [own, all] = joinTurns(spoken, pieces);
   const runs = [
     ...own.flatMap(findRuns),
-    ...all.flatMap(findRuns).filter((run) => run.some(({ isAnswer }) => isAnswer)),
+    ...all.flatMap(findRuns).filter((run) => new Set(run.map(({ utterance }) => spoken[utterance]?.speaker)).size > 1),
   ];
   for (const stream of [...own, ...all]) {
     if (isOn('email')) claimSpokenEmails(stream, claims);

@@ -82,8 +82,7 @@ const listWays = (tokens: Tokens, at: number): readonly Way[] => {
 };
 
 /** "trente quatre vingt" is 30 80 before it is 34 20: a word belongs to the next one where both are a number. */
-const belongsToNext = (tokens: Tokens, { next }: Way): boolean =>
-  stepOver(tokens, next) > next || (listWays(tokens, next - 1)[0]?.next ?? next) > next;
+const belongsToNext = (tokens: Tokens, { next }: Way): boolean => (listWays(tokens, next - 1)[0]?.next ?? next) > next;
 
 /** @param isSplit whether words without a hyphen between them are separate numbers. */
 const chooseWay = (tokens: Tokens, at: number, isSplit: boolean): Way | undefined => {
@@ -133,10 +132,7 @@ export const readNumber = (tokens: Tokens, at: number, isSplit: boolean, isAfter
   if (first === undefined || !/^[23]$/.test(first.digits) || !isIn(times, tokens[first.next])) return first;
   const from = first.next + (isIn(articles, tokens[first.next + 1]) ? 2 : 1);
   const again = readOnce(tokens, from, isSplit, true);
-  const unit = again?.digits === '0' ? readOnce(tokens, again.next, isSplit, true) : undefined;
-  // "deux fois zéro cinq" is 05 05.
-  const pair = unit?.digits.length === 1 ? { digits: `0${unit.digits}`, next: unit.next } : again;
-  return pair && { digits: pair.digits.repeat(Number(first.digits)), next: pair.next };
+  return again && { digits: again.digits.repeat(Number(first.digits)), next: again.next };
 };
 const articles = wordsOf('articles');
 
@@ -160,7 +156,7 @@ const readOnce = (tokens: Tokens, at: number, isSplit: boolean, isAfterNumber: b
 const hearWays = (tokens: Tokens, at: number, isSplit: boolean): Heard | undefined => {
   let [digits, next, end] = ['', at, at + 1];
   // A word at the end of one may begin the next.
-  while (next < end && next - at < mostWords) {
+  while (next < end) {
     const from = stepOver(tokens, next);
     const way = chooseWay(tokens, from, isSplit);
     if (way === undefined) break;
@@ -172,7 +168,6 @@ const hearWays = (tokens: Tokens, at: number, isSplit: boolean): Heard | undefin
   if (next - at === 1) return { digits, next };
   return { digits, next, others: [...new Set(hearOthers(tokens, at, next))].filter((own) => own !== digits) };
 };
-const mostWords = 6;
 
 const hearOthers = (tokens: Tokens, at: number, end: number): readonly string[] =>
   at >= end

@@ -87,13 +87,8 @@ interface WordPiece extends Heard {
   readonly isCorrection: boolean;
 }
 
-/** The speaker was interrupted, or another utterance begins: `isOther` = of another speaker. */
-interface Turn {
-  readonly kind: 'turn';
-  readonly isOther: boolean;
-}
-
-export type Piece = NumberPiece | WordPiece | Turn;
+/** `turn`: the speaker was interrupted, or another utterance begins. */
+export type Piece = NumberPiece | WordPiece | { readonly kind: 'turn' };
 
 /** Said between the parts of a number without ending it. */
 export const fillers = wordsOf('fillers');
@@ -102,22 +97,6 @@ const quantities = phrasesOf('quantities');
 const clock = wordsOf('clock');
 const currency = /^[$€£%]$/;
 const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);
-
-/** A part of a token with letters: its digits are no number of their own, and its letters are no number word. */
-const isGlued = (tokens: readonly Token[], at: number): boolean => {
-  const before = tokens[at - 1];
-  if (before === undefined || tokens[at]?.isSpaced !== false) return false;
-  if (tokens[at].kind === 'word') return before.kind === 'digits';
-  return (before.text === '_' && tokens[at - 2]?.kind === 'word') || (before.kind === 'word' && before.text.length > 4);
-};
-
-/** "1,250,000" is one number; nobody dictates with commas and without blanks. */
-const thousandsBehind = (tokens: readonly Token[], at: number): number => {
-  let next = at;
-  while (tokens[next]?.text === ',' && /^\d{3}$/.test(tokens[next + 1]?.text ?? '') && !tokens[next + 1]?.isSpaced)
-    next += 2;
-  return next;
-};
 
 /** "2 A" is a number of two characters: a department, also at the end of digits that are written together. */
 const isDepartment = (digits: string, token: Token | undefined): boolean =>
@@ -131,7 +110,7 @@ export const readPieces = (tokens: readonly Token[], utterance: number, isSplit 
   for (let at = 0; at < tokens.length; ) {
     const token = tokens[at] as Token;
     const { start, end, key, isSpaced } = token;
-    const number = isGlued(tokens, at) ? undefined : readNumber(tokens, at, isSplit, isAfterNumber);
+    const number = readNumber(tokens, at, isSplit, isAfterNumber);
     if (number === undefined) {
       const pause = token.kind === 'word' ? pauses(tokens, at) : undefined;
       if (pause !== undefined) [pausesUntil, corrects] = [pause.end, pause.meaning === 'corrections'];
@@ -145,22 +124,15 @@ export const readPieces = (tokens: readonly Token[], utterance: number, isSplit 
       continue;
     }
     const before = tokens[at - 1];
-    let next = token.kind === 'digits' ? thousandsBehind(tokens, number.next) : number.next;
-    const hasComma = next > number.next;
-    let text = number.digits;
-    for (const { text: more } of tokens.slice(number.next, next)) text += more.replace(',', '');
+    let { next, digits: text } = number;
     if (isDepartment(text, tokens[next])) text += tokens[next++]?.text.toUpperCase();
     const isInternational = before?.text === '+' || before?.key === 'plus';
     const isQuantity =
-      hasComma ||
       currency.test(before?.text ?? '') ||
       clock.has(before?.key ?? '') ||
       currency.test(tokens[next]?.text ?? '') ||
       quantities(tokens, next) !== undefined;
     const isTight = !isSpaced && before?.isSpaced === false && tokens[at - 2]?.kind === 'digits';
-    // "576.90 pounds" is one amount.
-    const whole = isQuantity && isTight && /^[.,]$/.test(before.text) ? pieces.at(-2) : undefined;
-    if (whole?.kind === 'number') pieces[pieces.length - 2] = { ...whole, isQuantity };
     pieces.push({
       kind: 'number',
       utterance,
@@ -189,24 +161,21 @@ export const longestInterruption = 3;
  * it.
  */
 export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[] | undefined)[]) => {
-  const streams: readonly [own: Piece[][], all: Piece[][]] = [[], []];
-  const openStreams = new Map<string | undefined, { last: number; pieces: Piece[] }>();
-  const isDialogue = spoken.some(({ speaker }) => speaker !== spoken[0]?.speaker);
-  for (const [index, { speaker }] of spoken.entries()) {
-    const own = pieces[index];
-    for (const key of isDialogue ? [speaker, undefined] : [speaker]) {
-      let stream = openStreams.get(key);
-      if (own === undefined) openStreams.delete(key);
+  /** @param speaker undefined = all speakers. */
+  const join = (speaker: string | undefined): readonly (readonly Piece[])[] => {
+    const streams: Piece[][] = [];
+    let last = Number.NEGATIVE_INFINITY;
+    for (const [index, own] of pieces.entries()) {
+      if (speaker !== undefined && spoken[index]?.speaker !== speaker) continue;
+      if (own === undefined) last = Number.NEGATIVE_INFINITY;
       else {
-        if (stream === undefined || index - stream.last > longestInterruption) {
-          stream = { last: index, pieces: [] };
-          openStreams.set(key, stream);
-          streams[key === undefined ? 1 : 0].push(stream.pieces);
-        } else stream.pieces.push({ kind: 'turn', isOther: spoken[stream.last]?.speaker !== speaker });
-        for (const piece of own) stream.pieces.push(piece);
-        stream.last = index;
+        if (index - last > longestInterruption) streams.push([...own]);
+        else streams.at(-1)?.push({ kind: 'turn' }, ...own);
+        last = index;
       }
     }
-  }
-  return streams;
+    return streams;
+  };
+  const speakers = new Set(spoken.map(({ speaker }) => speaker));
+  return [[...speakers].flatMap(join), speakers.size > 1 ? join(undefined) : []] as const;
 };

@@ -59,21 +59,17 @@ export interface Atom extends Span {
   readonly piece: NumberPiece;
   /** Before it: 0 = nothing but fillers, 1 = another utterance, 2 = words and another utterance. */
   readonly gap: number;
-  /** Another speaker says the number before it. */
-  readonly isAnswer: boolean;
   /** The speaker takes back a part of the number before it. */
   readonly isCorrected: boolean;
 }
 
 /** Words that are no fillers, of which so many may stand beside an interruption ("go on"). */
 export const interruptionWords = 2;
-/** The same in a correction. */
-const correctingWords = 5;
 /** Fewer digits count only after words that announce a value. */
 export const leastDigits = 7;
 
 /** Since the last number. */
-const nothing = { words: 0, gap: 0, hasTurn: false, isAnswer: false, isCorrected: false };
+const nothing = { words: 0, gap: 0, hasTurn: false, isCorrected: false };
 
 export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
   const runs: Atom[][] = [];
@@ -91,20 +87,18 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
       // Behind so many digits no amount is said, but a word that follows.
       const isAmount = piece.isQuantity && digits < leastDigits;
       if (isAmount || (before.words > 0 && !before.hasTurn && !before.isCorrected)) end();
-      const { gap, isAnswer, isCorrected } = run.length === 0 ? nothing : before;
+      const { gap, isCorrected } = run.length === 0 ? nothing : before;
       const { utterance, start, end: last } = piece;
-      if (!isAmount)
-        run.push({ utterance, start, end: last, piece, gap: isCorrected ? 0 : gap, isAnswer, isCorrected });
+      if (!isAmount) run.push({ utterance, start, end: last, piece, gap, isCorrected });
       digits += piece.text.length;
       before = { ...nothing };
     } else if (run.length > 0 && piece.kind === 'turn') {
       before.gap = before.words > 0 || before.gap === 2 ? 2 : 1;
       before.words = 0;
       before.hasTurn = true;
-      before.isAnswer = before.isAnswer !== piece.isOther;
     } else if (piece.kind !== 'turn' && !piece.isFiller) {
       before.words += 1;
-      if (before.words > (before.isCorrected ? correctingWords : interruptionWords) || piece.kind === 'mark') end();
+      if (before.words > interruptionWords || piece.kind === 'mark') end();
     } else if (piece.kind !== 'turn' && piece.isCorrection) before.isCorrected = true;
   }
   end();
@@ -135,8 +129,6 @@ export interface Candidate {
 }
 
 const mostDigits = 19;
-/** Values with check digits have as many. */
-const fewestChecked = 13;
 /** Digits that a correction takes back, if not as many as follow it. */
 const takenBack = [2, 4, 3, 1];
 
@@ -155,21 +147,15 @@ export const listCandidates = (
 ): void => {
   if (run.reduce((sum, { piece }) => sum + mostOf(piece), 0) < leastDigits) return;
   const free = run.map(isFree);
-  const answers = run.flatMap(({ isAnswer }, at) => (isAnswer ? [at] : []));
   for (let from = run.length - 1; from >= 0; from -= 1) {
     if (run[from]?.piece.isChained) continue;
-    // Atoms of one speaker alone stand in another run too.
-    const answer = answers.length === 0 ? from : answers.find((at) => at > from);
-    if (answer === undefined || answer - from > mostDigits) continue;
     const [starts, startsRun] = [isPause(run, from, 0), isPause(run, from, 1)];
     const extend = (text: string, to: number, widest: number, ends: number, isCorrected: boolean): void => {
       const atom = run[to];
-      if (text.length >= leastDigits && to > answer && atom?.piece.isChained !== true) {
+      if (text.length >= leastDigits && atom?.piece.isChained !== true) {
         const isBreaths = starts && isPause(run, to, 0);
         const isRun = startsRun && isPause(run, to, 1);
-        // Of a part, only a check tells whether other readings of words are meant.
-        if ((widest === 0 || isBreaths) && (!isAmbiguous || isRun || text.length >= fewestChecked))
-          visit({ run, text, from, to, gap: widest, isBreaths, isRun, ends, isCorrected });
+        if (widest === 0 || isBreaths) visit({ run, text, from, to, gap: widest, isBreaths, isRun, ends, isCorrected });
       }
       if (atom === undefined || text.length >= mostDigits || free[to] !== true || !budget.spend(atom.utterance)) return;
       const gap = to > from ? Math.max(widest, atom.gap) : 0;

@@ -142,7 +142,7 @@ const relabel = (word: unknown, label: string): Fields => ({
 });
 
 /** @param replacements may overlap; of overlapping spans, the first counts. */
-export const replaceText = (text: string, replacements: readonly (Place & { readonly label: string })[]): string => {
+const replaceText = (text: string, replacements: readonly (Place & { readonly label: string })[]): string => {
   let result = '';
   let at = 0;
   for (const { start, end, label } of [...replacements].sort((a, b) => a.start - b.start)) {
