@@ -6,7 +6,7 @@ import type { DetectorName } from './finding.ts';
 import type { Announced } from './languages.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';
 import type { Budget } from './read-pieces.ts';
-import { type Atom, type Candidate, type Claims, isPause, leastDigits, listCandidates } from './runs.ts';
+import { type Atom, type Candidate, type Claims, leastDigits, listCandidates } from './runs.ts';
 
 export interface NumberOptions extends Names {
   /** Detectors that look; the others find nothing. */
@@ -27,7 +27,6 @@ interface Claim extends Candidate {
 
 /** Order of claims: of whole breaths, of whole dictations, and of parts of them. */
 const ranks = {
-  plus: [0, 0, 0],
   card: [1, 6, 10],
   nir: [1, 2, 8],
   unkeyed: [3, 7, 9],
@@ -38,10 +37,6 @@ const ranks = {
   said: [13, 13, 13],
 } as const;
 const isPart = ({ rank }: Claim): boolean => rank >= ranks.nir[2];
-/** Lengths at which people pause. */
-const groups = { card: [4, 8, 12], nir: [1, 3, 5, 7, 10], phone: [] } as const;
-/** A candidate that people pause otherwise within. */
-const ungrouped = 0.5;
 /** Readings without the corrected parts go first. */
 const corrected = 100;
 
@@ -101,15 +96,14 @@ const listClaims = (
   { isOn, countries, budget, isNamed, nameAt }: NumberOptions,
   listed: Claim[],
 ): void => {
-  const { run, text, from, to, gap, isBreaths, isRun, isCorrected } = candidate;
+  const { run, text, from, to, gap, isBreaths, isRun, ends, isCorrected } = candidate;
   const { length } = text;
   const first = run[from] as Atom;
   const scope = isBreaths && gap === 0 ? 0 : isRun ? 1 : 2;
   if (isCorrected && scope === 2) return;
   const name = (): Announced | undefined => nameAt(first.utterance, first.start);
   const list = (detector: Claim['detector'], kind: keyof typeof ranks, read: Claim['read']): void => {
-    const isUsual = isGrouped(candidate, groups[detector]);
-    const rank = ranks[kind][scope] - (isCorrected ? corrected : 0) + (isUsual ? 0 : ungrouped);
+    const rank = ranks[kind][scope] - (isCorrected ? corrected : 0);
     if (isOn(detector)) listed.push({ ...candidate, detector, rank, read });
   };
   const isDigits = !/\D/.test(text);
@@ -136,7 +130,8 @@ const listClaims = (
     // Digits without plus or trunk prefix are a number if words announce them or if they stand alone.
     if (named === 'other' || (named !== 'phone' && scope === 2)) return undefined;
     // "212 555 0187", not "34 36 38 40 42": North American numbers have no sign of their own but their groups.
-    const isSign = !number?.startsWith('+1') || to - from === 1 || isGrouped(candidate, [length - 7, length - 4]);
+    const isGrouped = [length - 7, length - 4].every((own) => (ends & (1 << own)) !== 0);
+    const isSign = !number?.startsWith('+1') || to - from === 1 || isGrouped;
     return named === 'phone' || isSign ? number : undefined;
   };
   const { isInternational } = first.piece;
@@ -146,13 +141,8 @@ const listClaims = (
   if (!(mayBeDialled(text, countries) || isInternational) || !budget.spend(first.utterance, stepsOfParsing)) return;
   const number = readDialled(text, isInternational, countries);
   if (number === undefined) return;
-  // A plus makes digits a telephone number, even if they pass the check of a card.
-  const isPlus = isInternational && gap === 0 && isPause(run, to, 0);
-  list('phone', isPlus ? 'plus' : isAmbiguous ? 'otherwise' : 'phone', readPhone);
+  list('phone', isAmbiguous ? 'otherwise' : 'phone', readPhone);
 };
-
-const isGrouped = ({ ends }: Candidate, lengths: readonly number[]): boolean =>
-  lengths.every((length) => (ends & (1 << length)) !== 0);
 
 /** Numbers of most countries are read by a library, which takes so many times as long as a step. */
 const stepsOfParsing = 15;
