@@ -11,11 +11,12 @@ import { isObject, parseQuietly } from '../lib/parse-json.ts';
 import { detect } from '../privacy/detect.ts';
 import { findWrittenEmails } from '../privacy/detect-email.ts';
 import { type JoinedDetector, joinedDetectors, versionOf } from '../privacy/finding.ts';
-import { listDialled, normalizeNumber } from '../privacy/phone-number.ts';
+import { normalizeNumber } from '../privacy/phone-number.ts';
 import type { Spoken } from '../privacy/read-pieces.ts';
 import { rememberRecent } from '../privacy/recent.ts';
 import { joinedValue } from '../privacy/tokens.ts';
 import { readUtterances } from '../privacy/transcript.ts';
+import { listDialled } from './list-dialled.ts';
 
 /** A value as its detector has it. */
 export const foundSubject = (kind: JoinedDetector, value: string): string => `${kind}\0${joinedValue(kind, value)}`;

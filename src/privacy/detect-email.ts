@@ -96,13 +96,9 @@ const mostFillers = 4;
 /** Fillers beside the sign are no part of an address, if something else can be. */
 const isHesitation = (parts: readonly Part[], at: number): boolean => {
   if (!isFiller(parts[at])) return false;
-  const ahead = parts.slice(Math.max(0, at - mostFillers), at);
-  const last = ahead.findLastIndex((part) => !isFiller(part));
-  const [part, sign] = [ahead[last], ahead[last - 1]];
-  if (isAt(part)) return parts[at + 1]?.text !== '.';
-  const isBefore = part?.kind === 'word' && before.has(part.text) && sign?.kind !== 'sign';
-  const next = parts.slice(at, at + mostFillers).find((own) => !isFiller(own));
-  return isAt(next) && part !== undefined && part.kind !== 'mark' && !isBefore;
+  const last = parts.slice(Math.max(0, at - mostFillers), at).findLast((part) => !isFiller(part));
+  const next = parts.slice(at, at + mostFillers).find((part) => !isFiller(part));
+  return isAt(last) ? parts[at + 1]?.text !== '.' : isAt(next) && last !== undefined && last.kind !== 'mark';
 };
 
 const isSpelled = ({ kind }: Part): boolean => kind === 'letters' || kind === 'number';
