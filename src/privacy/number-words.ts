@@ -2,28 +2,15 @@
 import { listPhrases, phrasesOf, wordsOf } from './languages.ts';
 import type { Token } from './read-text.ts';
 
-/** Numbers below a hundred, word by word. */
-interface Step {
-  value?: number;
-  readonly next: Map<string, Step>;
-}
-
 const listNumbers = (name: string): readonly (readonly [words: string, value: number])[] =>
   listPhrases(name).flatMap(([words, value]) => words.map((word) => [word, Number(value)] as const));
 
-const belowHundred: Step = { next: new Map() };
-const digitsOfWord = new Map<string, number>();
-const learn = (words: string, value: number): void => {
-  let step = belowHundred;
-  for (const word of words.split(/[ -]/)) {
-    const then: Step = step.next.get(word) ?? { next: new Map() };
-    step.next.set(word, then);
-    step = then;
-  }
-  step.value = value;
-};
+/** Numbers below a hundred, by their words. */
+const belowHundred = new Map<string, number>();
+const learn = (words: string, value: number): void => void belowHundred.set(words.replaceAll('-', ' '), value);
 const [units, tens] = [listNumbers('units'), listNumbers('tens')];
 const [longTens, jointUnits, joints] = [wordsOf('longTens'), wordsOf('jointUnits'), wordsOf('joint')];
+const digitsOfWord = new Map(Array.from(joints, (word) => [word, 0]));
 for (const [words, value] of [...units, ...tens]) {
   learn(words, value);
   for (const word of words.split('-')) if (!digitsOfWord.has(word)) digitsOfWord.set(word, value < 10 ? 1 : 2);
@@ -69,17 +56,19 @@ const stepOver = (tokens: Tokens, at: number): number =>
 /** Every number below a hundred that begins at a word, the longest first. */
 const listWays = (tokens: Tokens, at: number): readonly Way[] => {
   const ways: Way[] = [];
-  let isBound = true;
-  let [step, to] = [belowHundred.next.get(tokens[at]?.key ?? ''), at];
-  while (step !== undefined) {
-    if (step.value !== undefined) ways.unshift({ value: step.value, next: to + 1, isBound });
+  let [words, to, isBound] = ['', at, true];
+  for (let count = 0; count < mostWords && digitsOfWord.has(tokens[to]?.key ?? ''); count += 1) {
+    words += `${count > 0 ? ' ' : ''}${tokens[to]?.key}`;
+    const value = belowHundred.get(words);
+    if (value !== undefined) ways.unshift({ value, next: to + 1, isBound });
     const next = stepOver(tokens, to + 1);
-    step = step.next.get(tokens[next]?.key ?? '');
-    if (next === to + 1 && ![to, next].some((own) => isIn(joints, tokens[own]))) isBound = false;
+    isBound &&= next > to + 1 || [to, next].some((own) => isIn(joints, tokens[own]));
     to = next;
   }
   return ways;
 };
+/** "quatre-vingt dix-neuf" */
+const mostWords = 4;
 
 /** "trente quatre vingt" is 30 80 before it is 34 20: a word belongs to the next one where both are a number. */
 const belongsToNext = (tokens: Tokens, { next }: Way): boolean => (listWays(tokens, next - 1)[0]?.next ?? next) > next;
@@ -196,7 +185,7 @@ const isZero = (tokens: Tokens, at: number, isAfterNumber: boolean): boolean => 
 /** "double zero", also where a recogniser has joined the zero to the next digit ("double 09"). */
 const readRepeated = (tokens: Tokens, at: number, count: number): Heard | undefined => {
   const token = tokens[at];
-  const value = belowHundred.next.get(token?.key ?? '')?.value;
+  const value = belowHundred.get(token?.key ?? '');
   const digits = token?.kind === 'digits' ? token.text : zeros.has(token?.key ?? '') ? '0' : String(value ?? '');
   if (digits.length === 1 || /^[1-9]\d$/.test(digits)) return { digits: digits.repeat(count), next: at + 1 };
   return digits.startsWith('0') ? { digits: '0'.repeat(count - 1) + digits, next: at + 1 } : undefined;

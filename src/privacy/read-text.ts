@@ -15,29 +15,23 @@ const roomless = /^[\u00ad\u200b-\u200f\u2060\ufeff]$/;
 export const readPlain = (text: string) => {
   if (text.search(disguised) === -1) return { text, placeOf: same };
   const starts: number[] = [];
-  const ends: number[] = [];
-  let plain = '';
-  let at = 0;
-  const add = (piece: string, start: number, end: number): void => {
+  let [plain, at] = ['', 0];
+  const add = (piece: string, start: number): void => {
     plain += piece;
-    for (let offset = 0; offset < piece.length; offset += 1) {
-      const isSame = piece.length === end - start;
-      starts.push(isSame ? start + offset : start);
-      ends.push(isSame ? start + offset + 1 : end);
-    }
+    for (let offset = 0; offset < piece.length; offset += 1) starts.push(start + offset);
   };
   for (const { 0: found, index } of text.matchAll(disguised)) {
-    add(text.slice(at, index), at, index);
+    add(text.slice(at, index), at);
+    add(plainOf(found), index);
     at = index + found.length;
-    add(plainOf(found), index, at);
   }
-  add(text.slice(at), at, text.length);
+  add(text.slice(at), at);
   return {
     text: plain,
     placeOf: ({ utterance, start, end }: Span): Span => ({
       utterance,
       start: starts[start] ?? text.length,
-      end: ends[end - 1] ?? text.length,
+      end: starts[end] ?? text.length,
     }),
   };
 };
