@@ -30,17 +30,13 @@ export const claimIbans = (pieces: readonly Piece[], { isNamed, nameAt }: Names,
     const isCountry = country !== undefined && (part.kind === 'letters' || isLarge(part) || isTight);
     const isAccount = (name === 'iban' && (isCountry || country === undefined)) || (name === 'account' && isCountry);
     const length = lengths.get(country ?? '') ?? 0;
-    const ways = (country === undefined ? [] : [false, true])
-      .map((isLoose) => collect(parts, at, length, isLoose))
-      .filter((own) => own.reduce((sum, { text }) => sum + text.length, 0) === length)
-      .flatMap((own) => textsOf(own).map((text) => ({ own, text })));
-    // Written in one with its country, it needs no check.
-    const isSure = isAccount || (isTight && isLarge(part));
-    const whole = ways.find(({ text }) => isValidIBAN(text)) ?? (isSure ? ways[0] : undefined);
-    if (whole !== undefined) claims.add('iban', whole.text, whole.own);
+    const own = collect(parts, at, length);
+    const texts = textsOf(own).filter((text) => text.length === length);
+    const whole = texts.find((text) => isValidIBAN(text)) ?? (isAccount ? texts[0] : undefined);
+    if (whole) claims.add('iban', whole, own);
     else if (isAccount) {
       const from = !isCountry && parts[at - 1]?.kind === 'letters' ? at - 1 : at;
-      const own = collect(parts, from, mostNamed, isCountry);
+      const own = collect(parts, from, mostNamed);
       const [text = ''] = textsOf(own);
       const isRib = text.length === lengthOfRib && /^\d{10}/.test(text);
       const value = (isRib && composeIBAN({ countryCode: 'FR', bban: text })) || text;
@@ -80,11 +76,8 @@ const countryAt = (parts: readonly Part[], at: number): string | undefined => {
   return parts[at + (isSpelled ? 2 : 1)]?.kind === 'number' && lengths.has(text) ? text : undefined;
 };
 
-/**
- * Letters and digits from a part on, until there are enough; words beyond fillers end it.
- * @param isLoose whether words of four small letters may be a group of the account.
- */
-const collect = (parts: readonly Part[], from: number, length: number, isLoose: boolean): readonly Part[] => {
+/** Letters and digits from a part on, until there are enough; words beyond fillers end it. */
+const collect = (parts: readonly Part[], from: number, length: number): readonly Part[] => {
   const own: Part[] = [];
   let [count, words] = [0, interruptionWords];
   for (let at = from; at < parts.length && count < length; at += 1) {
@@ -92,7 +85,7 @@ const collect = (parts: readonly Part[], from: number, length: number, isLoose: 
     const [before, next] = [parts[at - 1], parts[at + 1]];
     if (at > from && part.utterance !== before?.utterance) words = interruptionWords;
     const isGlued = before?.end === part.start || next?.start === part.end;
-    const isGroup = /^[a-z]{4}$/.test(part.text) && (isLoose || count === 4) && !part.piece.isFiller;
+    const isGroup = /^[a-z]{4}$/.test(part.text) && !part.piece.isFiller;
     const isOwn = part.kind === 'word' ? isLarge(part) || isGlued || isGroup : part.kind !== 'mark';
     if (at === from || isOwn) {
       own.push(part);
