@@ -37,6 +37,10 @@ const ranks = {
   said: [13, 13, 13],
 } as const;
 const isPart = ({ rank }: Claim): boolean => rank >= ranks.nir[2];
+/** Lengths at which people pause. */
+const groups = { card: [4, 8, 12], nir: [1, 3, 5, 7, 10], phone: [] } as const;
+/** A candidate that people pause otherwise within. */
+const ungrouped = 0.5;
 /** Readings without the corrected parts go first. */
 const corrected = 100;
 
@@ -102,8 +106,9 @@ const listClaims = (
   const scope = isBreaths && gap === 0 ? 0 : isRun ? 1 : 2;
   if (isCorrected && scope === 2) return;
   const name = (): Announced | undefined => nameAt(first.utterance, first.start);
+  const isGrouped = (lengths: readonly number[]) => lengths.every((own) => (ends & (1 << own)) !== 0);
   const list = (detector: Claim['detector'], kind: keyof typeof ranks, read: Claim['read']): void => {
-    const rank = ranks[kind][scope] - (isCorrected ? corrected : 0);
+    const rank = ranks[kind][scope] - (isCorrected ? corrected : 0) + (isGrouped(groups[detector]) ? 0 : ungrouped);
     if (isOn(detector)) listed.push({ ...candidate, detector, rank, read });
   };
   const isDigits = !/\D/.test(text);
@@ -130,8 +135,7 @@ const listClaims = (
     // Digits without plus or trunk prefix are a number if words announce them or if they stand alone.
     if (named === 'other' || (named !== 'phone' && scope === 2)) return undefined;
     // "212 555 0187", not "34 36 38 40 42": North American numbers have no sign of their own but their groups.
-    const isGrouped = [length - 7, length - 4].every((own) => (ends & (1 << own)) !== 0);
-    const isSign = !number?.startsWith('+1') || to - from === 1 || isGrouped;
+    const isSign = !number?.startsWith('+1') || to - from === 1 || isGrouped([length - 7, length - 4]);
     return named === 'phone' || isSign ? number : undefined;
   };
   const { isInternational } = first.piece;

@@ -121,7 +121,10 @@ export const readNumber = (tokens: Tokens, at: number, isSplit: boolean, isAfter
   if (first === undefined || !/^[23]$/.test(first.digits) || !isIn(times, tokens[first.next])) return first;
   const from = first.next + (isIn(articles, tokens[first.next + 1]) ? 2 : 1);
   const again = readOnce(tokens, from, isSplit, true);
-  return again && { digits: again.digits.repeat(Number(first.digits)), next: again.next };
+  const unit = again?.digits === '0' ? readOnce(tokens, again.next, isSplit, true) : undefined;
+  // "deux fois zéro cinq" is 05 05.
+  const pair = unit?.digits.length === 1 ? { digits: `0${unit.digits}`, next: unit.next } : again;
+  return pair && { digits: pair.digits.repeat(Number(first.digits)), next: pair.next };
 };
 const articles = wordsOf('articles');
 
