@@ -104,8 +104,8 @@ const isHesitation = (parts: readonly Part[], at: number): boolean => {
 const isSpelled = ({ kind }: Part): boolean => kind === 'letters' || kind === 'number';
 
 /**
- * Nothing between parts that are written or spelled as one, or that a sign joins; between a word and a number a sign of
- * its own: hosts may have both, names only a number behind a word.
+ * Nothing stands between parts that are written or spelled as one, or that a sign joins. A word and a number have a sign
+ * of their own between them. In names, a number stands behind its word only.
  */
 const betweenParts = (part: Part, next: Part | undefined): string => {
   if (next === undefined || part.kind === 'sign' || next.kind === 'sign') return '';

@@ -68,9 +68,6 @@ export const toKey = (text: string): string => {
   return /^[\x00-\x7f]*$/.test(lower) ? lower : lower.normalize('NFD').replaceAll(/\p{M}+/gu, '');
 };
 
-/** Words of a text as a set. */
-export const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/));
-
 export const readTokens = (text: string): Token[] => {
   const tokens: Token[] = [];
   let last = 0;

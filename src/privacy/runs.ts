@@ -108,7 +108,7 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
 export const textOf = (atoms: readonly Atom[]): string => atoms.map(({ piece }) => piece.text).join('');
 
 /** Whether a speaker pauses before an atom, or the run ends. @param level gaps above it are pauses. */
-export const isPause = (run: readonly Atom[], at: number, level: number): boolean =>
+const isPause = (run: readonly Atom[], at: number, level: number): boolean =>
   at === 0 || at === run.length || (run[at] as Atom).gap > level;
 
 /** Some atoms of a run in one reading, `[from, to)`. */
