@@ -1,19 +1,22 @@
 /**
  * First load of generated calls through the whole path, and of the same range again. Beside it, on the same bytes and
  * the same server, COPY of the pre-flattened rows ("limit A": a row per word, primary keys, one connection). Prints both, their ratio, the worker's peak memory and the database's size, and the
- * processor time of each part. About 3 minutes. Options: --runs N, --calls N, --json, --node-option OPTION (for the worker).
+ * processor time of each part. About 3 minutes. Options: --runs N, --calls N, --json, --node-option OPTION (for the worker), --profile.
+ * With `--profile`, it also prints what each part of the last first load used. The load is then slower.
  */
 import { parseArgs } from 'node:util';
 import { loadThroughCallsync } from './load/load-callsync.ts';
 import { loadLimitA, prepareLimitA } from './load/load-limit-a.ts';
 import { note, openServers } from './load/open-servers.ts';
 import type { ProcessorTime } from './load/processor.ts';
+import { openProfile } from './load/profile.ts';
 
 const { values } = parseArgs({
   options: {
     runs: { type: 'string', default: '3' },
     calls: { type: 'string', default: '5000' },
     json: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
     'node-option': { type: 'string', multiple: true, default: [] },
   },
 });
@@ -47,6 +50,7 @@ try {
   const processor: Record<'limit_a' | 'first' | 'again', ProcessorTime[]> = { limit_a: [], first: [], again: [] };
   const sizes: number[] = [];
   const limitSizes: number[] = [];
+  let profile: readonly string[] = [];
   for (let run = 1; run <= runs; run += 1) {
     const a = await loadLimitA({ serverUrl: postgresUrl, prepared, database: `limit_a_${run}`, postgresPid });
     const b = await loadThroughCallsync({
@@ -59,7 +63,9 @@ try {
       calls,
       pids: { postgres: postgresPid, temporal: temporal.pid },
       nodeOptions: values['node-option'],
+      profile: values.profile ? openProfile(`${folder}/profile-${run}`, postgresUrl, calls) : undefined,
     });
+    profile = b.profile;
     limit.push(a.seconds);
     limitSizes.push(a.megabytes);
     first.push(b.firstSeconds);
@@ -110,6 +116,7 @@ try {
         ...Object.entries(result.processor_s_per_1000_calls).map(
           ([name, times]) => `processor s / 1,000 calls, ${name.padEnd(7)} ${JSON.stringify(times)}`,
         ),
+        ...(profile.length > 0 ? ['', 'processor s / 1,000 calls of the first load, by part', ...profile] : []),
         '',
       ].join('\n'),
     );

@@ -14,6 +14,7 @@ import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { createDatabase } from './create-database.ts';
 import { type ProcessorTime, readProcessorTime, usedBetween } from './processor.ts';
+import type { openProfile } from './profile.ts';
 
 type SimulatorProcess = Awaited<ReturnType<typeof startSimulatorProcess>>;
 
@@ -29,6 +30,8 @@ export interface CallsyncLoad {
   /** Of the first load and of the second; undefined without the processes of the servers. */
   readonly processor: { readonly first: ProcessorTime; readonly again: ProcessorTime } | undefined;
   readonly megabytes: number;
+  /** Of the first load, where it was asked for. */
+  readonly profile: readonly string[];
 }
 
 const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
@@ -51,6 +54,8 @@ export const loadThroughCallsync = async (input: {
   pids?: { readonly postgres: number; readonly temporal: number };
   /** Options of Node for the worker, such as `--cpu-prof`. */
   nodeOptions?: readonly string[];
+  /** Profiles the first load. */
+  profile?: ReturnType<typeof openProfile> | undefined;
   /** Records a page; 100 by default. */
   pageSize?: number;
   /** Whether the same range is read again after that; by default it is. */
@@ -78,18 +83,26 @@ export const loadThroughCallsync = async (input: {
   };
   const path = join(input.folder, `${prefix}.yaml`);
   writeFileSync(path, stringify(config), { mode: 0o600 });
-  const worker = spawn(process.execPath, [...(input.nodeOptions ?? []), main, 'worker', '--config', path, '--json'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...imageEnv(), ...process.env },
-  });
+  const { profile, nodeOptions = [] } = input;
+  const worker = spawn(
+    process.execPath,
+    [...nodeOptions, ...(profile?.options ?? []), main, 'worker', '--config', path, '--json'],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...imageEnv(), ...process.env, ...profile?.env },
+    },
+  );
   const { client, connection } = await connectClient(temporalConfigSchema.parse({}), input.temporalAddress);
   try {
     await once(worker.stdout, 'data');
     await input.prepare?.(database.url);
     const readProcessor = () => input.pids && readProcessorTime({ worker: worker.pid, ...input.pids });
     const idleMegabytes = readMegabytes(worker.pid, 'VmRSS');
+    await profile?.lap(worker.pid as number);
     const [started, first] = [readProcessor(), await timeBackfill(client, prefix, 'first', simulator)];
     const loaded = readProcessor();
+    const used = started && loaded && usedBetween(started, loaded);
+    const parts = used && (await profile?.read(worker.pid as number, used));
     const loadedAt = performance.now();
     await input.settle?.(database.url);
     const settledSeconds = first.seconds + (input.settle === undefined ? 0 : (performance.now() - loadedAt) / 1000);
@@ -106,10 +119,9 @@ export const loadThroughCallsync = async (input: {
       changedAgain: again?.progress.totals.changed ?? 0,
       peakMegabytes: readMegabytes(worker.pid, 'VmHWM'),
       idleMegabytes,
-      processor: started &&
-        loaded &&
-        ended && { first: usedBetween(started, loaded), again: usedBetween(loaded, ended) },
+      processor: used && loaded && ended && { first: used, again: usedBetween(loaded, ended) },
       megabytes,
+      profile: parts ?? [],
     };
   } finally {
     worker.kill('SIGTERM');

@@ -27,6 +27,9 @@ const readStat = (path: string): readonly number[] => {
 const sum = (stat: readonly number[], from: number, to: number): number =>
   stat.slice(from, to).reduce((total, ticks) => total + ticks, 0) / ticksPerSecond;
 
+/** Of one process since it started. */
+export const readSeconds = (pid: number): number => sum(readStat(`/proc/${pid}/stat`), 11, 13);
+
 /** Of a process, its children, and those of them that have ended. */
 const ofTree = (pid: number): number => {
   const stats = readdirSync('/proc').flatMap((name) => {
@@ -41,7 +44,7 @@ export const readProcessorTime = ({ worker, postgres, temporal }: MeasuredProces
   const main = worker === undefined ? 0 : sum(readStat(`/proc/${worker}/task/${worker}/stat`), 11, 13);
   return {
     worker_main: main,
-    worker_threads: worker === undefined ? 0 : sum(readStat(`/proc/${worker}/stat`), 11, 13) - main,
+    worker_threads: worker === undefined ? 0 : readSeconds(worker) - main,
     postgres: ofTree(postgres),
     temporal: temporal === undefined ? 0 : ofTree(temporal),
   };
