@@ -28,7 +28,7 @@ import { columnTypes, raw, sql, toMicros, toTimestamp, unnest } from '../../post
 import type { SubjectIndex } from '../store.ts';
 
 /** A tenth to a quarter of the size at the least time. */
-const deflateOptions = { level: 1, windowBits: 14, memLevel: 8 } as const;
+const deflateOptions = { level: 1, windowBits: 15, memLevel: 8 } as const;
 /** Deflated in some 4 ms; then others have their turn. A trip to a thread takes half as long as a usual document. */
 const turnBytes = 512 * 1024;
 const deflateOnThread = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw);
