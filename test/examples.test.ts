@@ -1,6 +1,6 @@
-/** The folders of examples/ that need nothing but this package; `npm run campaign -- examples` runs the others. */
+/** The folders of examples/ that need nothing but this package; the campaigns dashboards and neighbours run the others. */
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isGenuine } from '../examples/verify-webhook/verify.ts';
@@ -41,6 +41,13 @@ describe('verify-webhook accepts what the service signed, and nothing else', () 
     });
     expect(status).toBe(expected ? 0 : 1);
   });
+});
+
+test('short is valid, and has at most 40 lines', async () => {
+  const path = join(root, 'examples/short/callsync.yaml');
+  const { config } = await loadConfig({ path, env: {} });
+  expect(config.privacy.profile).toBe('pseudonymous');
+  expect(readFileSync(path, 'utf8').split('\n').length).toBeLessThanOrEqual(40);
 });
 
 test('own-preset reads all calls of the list that it describes', async () => {

@@ -149,12 +149,8 @@ test('airflow: a task waits for proof, and the next one runs on proven days alon
 
 test('notebook: runs over the marts and draws', async () => {
   recordCase('nbconvert', '7.17.2');
-  const bin = await installPython('notebook-7.17.2', [
-    'nbconvert==7.17.2',
-    'ipykernel',
-    'matplotlib',
-    'psycopg2-binary',
-  ]);
+  const packages = await readFile(join(deploy, 'notebook/requirements.txt'), 'utf8');
+  const bin = await installPython('notebook-pinned', packages.trim().split('\n'));
   const place = join(folder, 'notebook');
   await cp(join(deploy, 'notebook'), place, { recursive: true });
   const args = ['--to', 'notebook', '--execute', '--output', 'done.ipynb', 'calls.ipynb'];

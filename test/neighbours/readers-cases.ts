@@ -1,6 +1,6 @@
 /** Programs of others that read what callsync writes: files, tables, answers and metrics, value for value. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { type Column, columnsOf, tables, wordsView } from '../../schemas/tables.ts';
@@ -13,7 +13,7 @@ import { useOpened } from '../support/opened.ts';
 import { connect } from '../support/postgres.ts';
 import { program, startProgram } from '../support/program.ts';
 import { read } from '../support/repository.ts';
-import { installDebian, installPython, run } from '../support/tools.ts';
+import { installDebian, installNode, installPython, run } from '../support/tools.ts';
 
 const own = resolve(import.meta.dirname);
 const columns = Object.fromEntries([...tables, wordsView].map((one) => [one.name, columnsOf(one)]));
@@ -157,16 +157,20 @@ export const describeReaders = (): void => {
     expect(counts?.[2]).toBe('0');
   });
 
-  test('MCP: the SDK for Python and FastMCP list the tools and read the rows of a query', async () => {
-    recordCase('MCP clients', 'mcp 2.3.0, fastmcp 4.2.3');
-    const bin = await python('readers-mcp-2.3.0', ['mcp==2.3.0', 'fastmcp==4.2.3']);
-    const sql = 'SELECT count(*) AS n FROM calls';
-    const command = [process.execPath, program, 'mcp', '--config', site.configPath, sql];
-    const line = [bin, join(own, 'read_mcp.py'), ...command].map((one) => `'${one}'`).join(' ');
-    const said = JSON.parse((await run(line)).trim());
-    expect(said.mcp.tools).toEqual(expect.arrayContaining(['completeness', 'describe_tables', 'query']));
-    expect(said.fastmcp).toEqual(said.mcp);
-    expect(JSON.parse(said.mcp.text).rows).toEqual([{ n: site.calls }]);
+  test('MCP: the snippets of three clients list the tools and read the rows of a query', async () => {
+    recordCase('MCP clients', 'mcp 2.3.0, fastmcp 4.2.3, inspector 2.12.0');
+    const readme = read('examples/mcp-clients/README.md');
+    const [, packages = ''] = /pip install (.*)/.exec(readme) ?? [];
+    const bin = await installPython('readers-mcp-2.3.0', packages.split(' '));
+    const shim = await site.write('callsync', `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`);
+    await chmod(shim, 0o755);
+    const PATH = `${dirname(shim)}:${await installNode(24)}:${bin}:${process.env.PATH}`;
+    const snippets = resolve(own, '../../examples/mcp-clients');
+    for (const command of ['python by_sdk.py', 'python by_fastmcp.py', 'sh by_inspector.sh']) {
+      const said = await run(`${command} '${site.configPath}'`, { cwd: snippets, env: { ...process.env, PATH } });
+      for (const tool of ['completeness', 'describe_tables', 'query']) expect(said, command).toContain(tool);
+      expect(said.replaceAll('\\', ''), command).toContain(`"rows":[{"calls":${site.calls}}]`);
+    }
   });
 
   test('Prometheus: promtool and the library for Python read every series of a scrape', async () => {
