@@ -6,6 +6,7 @@ import { readMeta, writeMeta } from '../../store/meta.ts';
 import { expireCalls, listHeldSubjects } from '../../store/persons/calls.ts';
 import { lastHoldDropped } from '../../store/persons/keys.ts';
 import { purgeBodiesBefore } from '../../store/persons/texts.ts';
+import { recordCount } from '../../store/status/events.ts';
 import type { IngestDeps } from '../deps.ts';
 import { rewriteCalls } from './apply-rules.ts';
 
@@ -61,5 +62,11 @@ export const applyAges = async (
     counts.bodies += await purgeBodiesBefore(store, to, (tx, ids) => lockFreeCalls(tx, ids, store));
     await writeMeta(store, agedTo(name, dropped), to);
   }
+  if (!dryRun)
+    await recordCount(
+      store,
+      'retention',
+      Object.values(counts).reduce((sum, one) => sum + one, 0),
+    );
   return counts;
 };

@@ -1,5 +1,6 @@
 /** Runs an erasure: finds the calls, erases them everywhere, searches again, and signs the receipt. */
 
+import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { dayMs } from '../../lib/timestamps.ts';
@@ -12,6 +13,7 @@ import { addErased } from '../../store/persons/keys.ts';
 import * as receipts from '../../store/persons/receipts.ts';
 import type { Purged } from '../../store/persons/texts.ts';
 import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged } from '../../store/persons/texts.ts';
+import { recordEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { type IngestDeps, namesOf, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
@@ -154,6 +156,7 @@ export const finishErasure = (deps: IngestDeps, requestId: string, options: { re
     const counts = { calls: callIds.length, held: callIds.length - gone.length };
     const receipt = { ...draft, ...counts, requestId, sealed, found, copies: listCopies(targets, new Date()) };
     const proved = { ...receipt, proof: await receipts.addReceipt(store, receipt) };
+    await recordEvent(store, { kind: 'erasure', what: `Erased ${countOf(gone.length, 'call')}`, actor: null });
     await receipts.closeErasure(store, requestId);
     return { waiting, receipt: proved };
   });

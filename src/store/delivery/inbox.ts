@@ -85,7 +85,8 @@ export const settleDeliveries = async (
               revision = CASE WHEN u.outcome = 'accepted' AND "callId" = ANY(${changed}) THEN l.revision END,
               folded_at = now(), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
          FROM ${unnest(rows, types)} LEFT JOIN ledger l ON l.call_id = "callId"
-        WHERE i.seq = u.seq AND i.seq = ANY(${seqs}) RETURNING i.agent, i.signing_key, i.received_at)
+        WHERE i.seq = u.seq AND i.seq = ANY(${seqs}) RETURNING i.agent, i.signing_key, i.received_at, i.spooled),
+     spool AS (INSERT INTO events (kind, what) SELECT 'spool', count(*) FROM settled WHERE spooled HAVING count(*) > 0)
      INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at) FROM settled
       GROUP BY agent, signing_key`;
   await queueDeliveries(tx, seqs);

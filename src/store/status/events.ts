@@ -17,6 +17,14 @@ export const recordEvent = async (db: Queryable, event: Omit<TimelineEvent, 'at'
   await db.query`INSERT INTO ${raw(table)} (kind, what, actor) VALUES (${event.kind}, ${event.what}, ${event.actor})`;
 };
 
+/** Events of these kinds hold a number. The timeline shows their sum by day, so that frequent ones hide no other. */
+const counted = ['spool', 'retention'] as const;
+
+/** Adds to the number of a day; nothing for 0. */
+export const recordCount = async (db: Queryable, kind: (typeof counted)[number], count: number): Promise<void> => {
+  if (count > 0) await recordEvent(db, { kind, what: String(count), actor: null });
+};
+
 /** An event with the same content as the last event of its kind is not recorded. */
 export const recordOnce = (db: Queryable, kind: string, what: string): Promise<unknown> =>
   db.query`INSERT INTO events (kind, what) SELECT ${kind}, ${what}
@@ -25,7 +33,11 @@ export const recordOnce = (db: Queryable, kind: string, what: string): Promise<u
 /** Newest first. */
 export const listEvents = async (db: Queryable, limit: number): Promise<TimelineEvent[]> =>
   await db.query<TimelineEvent>`SELECT (extract(epoch FROM at) * 1000)::float8 AS at, kind, what, actor FROM (
-       (SELECT at, kind, what, actor FROM events ORDER BY at DESC LIMIT ${limit})
+       (SELECT at, kind, what, actor FROM events WHERE kind <> ALL(${counted}) ORDER BY at DESC LIMIT ${limit})
+       UNION ALL
+       (SELECT max(at) AS at, kind, CASE kind WHEN 'spool' THEN 'Deliveries from the spool of a receiver, by day: '
+               ELSE 'Parts of calls that retention removed, by day: ' END || sum(what::bigint), NULL
+          FROM events WHERE kind = ANY(${counted}) GROUP BY kind, date_trunc('day', at, 'UTC') ORDER BY at DESC LIMIT ${limit})
        UNION ALL
        (SELECT min(first_at) AS at, 'key', 'Signing key ' || signing_key || ' verified its first delivery', NULL
           FROM delivery_senders WHERE signing_key IS NOT NULL GROUP BY signing_key ORDER BY at DESC LIMIT ${limit})
