@@ -15,6 +15,7 @@ import { createPage, type Page } from '../health/page/page.ts';
 import { serveOperations } from '../health/page/server.ts';
 import { createPageReader, type PageBackfill } from '../health/page/state.ts';
 import type { Waiting } from '../health/read-health.ts';
+import { secondsLeft } from '../lib/count-of.ts';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { readVersion } from '../lib/find-built.ts';
 import { openSecret } from '../lib/secret.ts';
@@ -133,11 +134,9 @@ const askProgress = async (client: Client, workflowId: string, isRunning: boolea
 };
 
 const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill['progress']> => {
-  const { state, totals, startedAt } = progress;
-  const share = shareOf(progress);
-  const seconds = Math.max(0.001, (Date.now() - startedAt) / 1000);
-  const secondsLeft = state === 'running' && share > 0.01 && share < 1 ? (seconds / share) * (1 - share) : null;
-  return { state, share, windows: totals.windows, calls: totals.calls, secondsLeft };
+  const { windows, calls } = progress.totals;
+  const left = secondsLeft(progress);
+  return { state: progress.state, share: shareOf(progress), windows, calls, secondsLeft: left };
 };
 
 const updateDeadlineMs = 10_000;

@@ -26,3 +26,14 @@ export const formatSpan = (seconds: number | null): string => {
 
 /** UTC, to the second. */
 export const formatInstant = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+
+/** Of a backfill; null until a hundredth is read, and where nothing more is to be read. */
+export const secondsLeft = (progress: {
+  readonly state: string;
+  readonly share: number;
+  readonly startedAt: number;
+}) => {
+  const { state, share, startedAt } = progress;
+  if (state !== 'running' || share <= 0.01 || share === 1) return null;
+  return (Math.max(1, Date.now() - startedAt) / 1000 / share) * (1 - share);
+};

@@ -4,7 +4,7 @@ export type Micros = number;
 export type TimeFormat = 'iso' | 'iso_seconds' | 'epoch_s' | 'epoch_ms';
 
 const isoPattern =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?\s*(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)?)?$/;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,9})\d*)?)?\s*(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
 /**
  * Microseconds of a time from a service, for list, ledger and warehouse alike.
@@ -23,8 +23,6 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   const at = new Date(0);
   at.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   if (at.getUTCMonth() !== Number(month) - 1 || at.getUTCDate() !== Number(day)) return undefined;
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
-  if (Number(zoneHour) > 23 || Number(zoneMinute) > 59) return undefined;
   const offset = (sign === '-' ? -1 : 1) * (60 * Number(zoneHour) + Number(zoneMinute));
   at.setUTCHours(Number(hour), Number(minute) - offset, Number(second));
   const micros = at.getTime() * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));

@@ -14,7 +14,7 @@ import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { createClock, createWorld, type World, type WorldChanges } from './calls/world.ts';
 import { createControl, isList, type SimulatorControl } from './control/local-control.ts';
-import { Counters, countOne } from './control/stats.ts';
+import { Counters } from './control/stats.ts';
 import { answerCallApi, createRateLimiter, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
 import { type Exchange, injectFault, send } from './service/exchange.ts';
@@ -97,7 +97,6 @@ const createRouter = (parts: ReturnType<typeof createParts>) => {
     if (url.pathname.startsWith(controlPrefix)) return answerControl(exchange, parts.control, parts.controlToken);
     const { requests } = counters;
     requests.total++;
-    response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
     if (url.pathname !== tokenPathOf(settings)) {
       if (/\/calls(\/|$)/.test(url.pathname)) return answerApi(exchange);
       requests.other++;

@@ -1,7 +1,7 @@
 /** Progress on standard error: a bar on a terminal where the size is known, else a line every few seconds. */
 import { SingleBar } from 'cli-progress';
 import type { BackfillProgress } from '../../../workflows/messages.ts';
-import { countOf, formatCount, formatSpan, nounOf } from '../../lib/count-of.ts';
+import { countOf, formatCount, formatSpan, nounOf, secondsLeft } from '../../lib/count-of.ts';
 import type { ImportProgress } from '../../pipeline/import/import-file.ts';
 
 const lineEveryMs = 5_000;
@@ -31,10 +31,11 @@ const createView = <P>(title: string, describe: (progress: P) => Shown, last = 0
   };
 };
 
-const leftOf = ({ state, share }: BackfillProgress, seconds: number): string => {
-  if (state !== 'running') return state;
-  if (share === 1) return 'all is read and being loaded';
-  return share > 0.01 ? `${formatSpan((seconds / share) * (1 - share))} left` : 'time left unknown';
+const leftOf = (progress: BackfillProgress): string => {
+  if (progress.state !== 'running') return progress.state;
+  if (progress.share === 1) return 'all is read and being loaded';
+  const left = secondsLeft(progress);
+  return left === null ? 'time left unknown' : `${formatSpan(left)} left`;
 };
 
 export const createBackfillView = (title: string) =>
@@ -45,7 +46,7 @@ export const createBackfillView = (title: string) =>
     return {
       // Rounded down, so that only finished work shows 100 %.
       percentage: state === 'done' ? 100 : Math.min(99, Math.floor(share * 100)),
-      text: `${formatCount(totals.calls)} ${nounOf(totals.calls, 'call')} in ${formatCount(totals.windows)} ${nounOf(totals.windows, 'window')}, ${rate} calls/s, ${leftOf(progress, seconds)}${failure === null ? '' : `; last failure: ${failure}`}`,
+      text: `${formatCount(totals.calls)} ${nounOf(totals.calls, 'call')} in ${formatCount(totals.windows)} ${nounOf(totals.windows, 'window')}, ${rate} calls/s, ${leftOf(progress)}${failure === null ? '' : `; last failure: ${failure}`}`,
       isLast: state === 'done',
     };
   });

@@ -82,8 +82,7 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   const last = await readPorts(home);
   // A server that lives and is too slow to answer: SQLite would let a second one work on its data, unknown to its workers.
   if (last !== undefined && isAlive(last.pid) && (await findFreePort(last.port)) !== last.port) return undefined;
-  const port = options.port || (await findFreePort(last?.port));
-  const uiPort = options.headless ? undefined : options.uiPort || (await findFreePort(last?.uiPort));
+  const { port, uiPort } = await choosePorts(last, options);
   const logFile = join(home, 'temporal.log');
   await rm(logFile, { force: true });
   const args = [
@@ -97,9 +96,7 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   const probe = async () => (await isReady(port, options)) || undefined;
   const outcome = await startServer({ program, args, cwd: home, logFile }, { ...stopRules, startDeadlineMs, probe });
   if ('failure' in outcome) {
-    const lines = (await readFile(logFile, 'utf8')).trim().split('\n');
-    // A panic stands before its stack.
-    const reason = lines.find((line) => line.startsWith('panic:')) || lines.at(-1) || outcome.failure;
+    const reason = (await readReason(logFile)) || outcome.failure;
     if (reason.includes('SQLITE_BUSY') || isOtherPort(reason, [options.port, options.uiPort])) return undefined;
     throw startError(home, reason);
   }
@@ -109,6 +106,18 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   const ports = { pid: outcome.pid, port, uiPort };
   await replaceFile(join(home, 'temporal.json'), JSON.stringify(ports));
   return ports;
+};
+
+/** The last ports if they are free, unless others are asked for. */
+const choosePorts = async (last: Ports | undefined, { port, uiPort, headless }: TemporalDevServerOptions) => ({
+  port: port || (await findFreePort(last?.port)),
+  uiPort: headless ? undefined : uiPort || (await findFreePort(last?.uiPort)),
+});
+
+/** The last line, or a panic, which stands before its stack. */
+const readReason = async (logFile: string): Promise<string | undefined> => {
+  const lines = (await readFile(logFile, 'utf8')).trim().split('\n');
+  return lines.find((line) => line.startsWith('panic:')) ?? lines.at(-1);
 };
 
 /** Whether a port is taken that nobody asked for, such as one of the server's own choice: it was free a moment ago. */
@@ -200,18 +209,7 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
   const base = `${trimSlashes(releases)}/v${version}`;
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const archive = `temporal_cli_${version}_${isWindows ? 'windows' : process.platform}_${architecture}.tar.gz`;
-  // An HTTP client that knows proxies is loaded by the few that download.
-  const { EnvHttpProxyAgent, fetch } = await import('undici');
-  const dispatcher = new EnvHttpProxyAgent({
-    httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
-    httpsProxy: env.https_proxy ?? env.HTTPS_PROXY ?? '',
-    noProxy: env.no_proxy ?? env.NO_PROXY ?? '',
-    bodyTimeout: stallMs,
-  });
-  const get = async (url: string, signal: AbortSignal | null = null): Promise<Buffer | undefined> => {
-    const response = await fetch(url, { dispatcher, signal }).catch(() => undefined);
-    return response?.ok === true ? await response.arrayBuffer().then(Buffer.from, () => undefined) : undefined;
-  };
+  const { get, close } = await openClient(env);
   try {
     const sums = (await get(`${base}/checksums.txt`, AbortSignal.timeout(reachMs)))?.toString().split('\n') ?? [];
     const wanted = /^[0-9a-f]{64}/.exec(sums.find((one) => one.trim().endsWith(` ${archive}`))?.trim() ?? '')?.[0];
@@ -235,9 +233,27 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
     await run('tar', ['-xzf', join(folder, archive), '-C', folder, program]);
     return true;
   } finally {
-    // Nothing that matters is under way, and a connection to a silent host must not hold up the process.
-    await dispatcher.destroy();
+    await close();
   }
+};
+
+/** An HTTP client that knows proxies, which is loaded by the few that download. */
+const openClient = async (env: NodeJS.ProcessEnv) => {
+  const { EnvHttpProxyAgent, fetch } = await import('undici');
+  const dispatcher = new EnvHttpProxyAgent({
+    httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
+    httpsProxy: env.https_proxy ?? env.HTTPS_PROXY ?? '',
+    noProxy: env.no_proxy ?? env.NO_PROXY ?? '',
+    bodyTimeout: stallMs,
+  });
+  return {
+    get: async (url: string, signal: AbortSignal | null = null): Promise<Buffer | undefined> => {
+      const response = await fetch(url, { dispatcher, signal }).catch(() => undefined);
+      return response?.ok === true ? await response.arrayBuffer().then(Buffer.from, () => undefined) : undefined;
+    },
+    /** Nothing that matters is under way, and a connection to a silent host must not hold up the process. */
+    close: () => dispatcher.destroy(),
+  };
 };
 
 /** @throws CallsyncError TEMPORAL_CLI */

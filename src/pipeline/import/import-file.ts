@@ -7,7 +7,6 @@ import { createGunzip } from 'node:zlib';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord, importObservedAt } from '../../calls/fold.ts';
 import { terminal } from '../../lib/errors.ts';
-import * as sign from '../../lib/json-signs.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { readPageBody } from '../../source/json/page-body.ts';
@@ -15,6 +14,16 @@ import { readMeta, writeMeta } from '../../store/meta.ts';
 import { importKey } from '../../store/status/progress.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
+import {
+  BrokenArray,
+  type Bytes,
+  beginning,
+  headOfForm,
+  type Position,
+  peek,
+  type SplitRecord,
+  splitRecords,
+} from './split-records.ts';
 
 interface ImportInput {
   /** A path, or a stream with the name under which its lines are reported. Only the import of a file can be resumed. */
@@ -41,6 +50,8 @@ export interface ImportProgress {
 
 /** Kept in `meta` for a file. Records before the position are in the ledger. */
 type ImportState = Position & Pick<ImportProgress, 'records' | 'refused' | 'changed'> & { readonly done: boolean };
+
+const untouched: ImportState = { ...beginning, records: 0, refused: 0, changed: 0, done: false };
 
 interface ImportOptions {
   readonly signal?: AbortSignal;
@@ -84,7 +95,8 @@ export const importFile = async (deps: IngestDeps, input: ImportInput, options: 
 const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedInput, options: ImportOptions) => {
   const now = Date.now() * 1000;
   const mayResume = file.key !== undefined && input.restart !== true;
-  const state = mayResume ? await readMeta<ImportState>(deps.store, file.key as string) : undefined;
+  const earlier = mayResume ? await readMeta<ImportState>(deps.store, file.key as string) : undefined;
+  let state = earlier ?? untouched;
   let bytes = 0;
   const counted = async function* (): Bytes {
     for await (const chunk of file.bytes) {
@@ -92,13 +104,14 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
       yield chunk;
     }
   };
-  let { records = 0, refused = 0, changed = 0 } = state ?? {};
-  let position: Position = state ?? { form: 'lines', offset: 0, line: 1 };
-  const progress = (): ImportProgress => ({ bytes, size: file.size, records, refused, changed });
-  if (state?.done === true) return { ...progress(), bytes: file.size ?? 0, alreadyDone: true };
-  const remember = async (done: boolean): Promise<void> => {
-    if (file.key === undefined) return;
-    await writeMeta(deps.store, file.key, { ...position, records, refused, changed, done } satisfies ImportState);
+  const progress = (): ImportProgress => {
+    const { records, refused, changed } = state;
+    return { bytes, size: file.size, records, refused, changed };
+  };
+  if (state.done) return { ...progress(), bytes: file.size ?? 0, alreadyDone: true };
+  const remember = async (news: Partial<ImportState>): Promise<void> => {
+    state = { ...state, ...news };
+    if (file.key !== undefined) await writeMeta(deps.store, file.key, state);
   };
 
   // Batches are recorded in their order, because an interrupted import continues behind the last recorded one.
@@ -109,17 +122,17 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
       for await (const batch of batches) {
         options.signal?.throwIfAborted();
         const read = readBatch(batch, { name: file.name, now, given: input.observedAt, ...deps });
-        const earlier = recorded;
+        const before = recorded;
         recorded = ingesting.take({ ...read, origin: 'import' }).then(async (folded) => {
-          await earlier;
-          records += batch.length;
-          refused += folded.rejected;
-          changed += folded.changed.length;
+          await before;
           const next = batch.at(-1)?.next;
-          if (next !== undefined) {
-            position = next;
-            await remember(false);
-          }
+          state = {
+            ...state,
+            records: state.records + batch.length,
+            refused: state.refused + folded.rejected,
+            changed: state.changed + folded.changed.length,
+          };
+          if (next !== undefined) await remember(next);
           options.onProgress?.(progress());
         });
         // Closed first: the other lanes wait for bytes, and the next ones of a stream may never come.
@@ -135,7 +148,7 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
 
   try {
     const plain = await unpack(file.name, counted());
-    const records = splitRecords(plain, state, options.recordBytes ?? defaultRecordBytes);
+    const records = splitRecords(plain, earlier, options.recordBytes ?? defaultRecordBytes);
     const opened = openAnswers(records, input.records ?? '');
     const batches = batchesOf(opened, options.batchBytes ?? defaultBatchBytes);
     const ended = await Promise.allSettled(Array.from({ length: lanes }, () => lane(batches)));
@@ -145,7 +158,7 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
     options.signal?.throwIfAborted();
     throw brokenFile(cause, file.name) ?? cause;
   }
-  await remember(true);
+  await remember({ done: true });
   options.onProgress?.(progress());
   return { ...progress(), alreadyDone: false };
 };
@@ -304,153 +317,3 @@ export const readImported = (
   const { callId, record: fields } = identified;
   return { observation: { callId, source: 'import', observedAt, fields } };
 };
-
-/** Cuts the bytes of an import into records: one a line (NDJSON), objects over several lines, or the elements of one JSON array. */
-type Bytes = AsyncIterable<Buffer>;
-type Form = 'lines' | 'objects' | 'array';
-
-/** A position between two records, from which reading can resume. */
-interface Position {
-  readonly form: Form;
-  /** Plain bytes before it. */
-  readonly offset: number;
-  /** Number of the line it is on, from 1. */
-  readonly line: number;
-}
-
-interface SplitRecord {
-  /** Bytes of the record; only the first ones if the record is longer than the limit. */
-  readonly bytes: Buffer;
-  readonly isWhole: boolean;
-  /** Line of its first character, from 1. */
-  readonly line: number;
-  /** Position from which reading continues after it; none inside an answer. */
-  readonly next: Position | undefined;
-}
-
-/** The array neither continues nor ends as an array does. The records before were cut out. */
-class BrokenArray extends Error {
-  readonly line: number;
-  constructor(line: number) {
-    super(`broken array at line ${line}`);
-    this.line = line;
-  }
-}
-
-/** The first `count` bytes (fewer at the end) and a stream that still begins with them. */
-const peek = async (bytes: Bytes, count: number): Promise<{ readonly head: Buffer; readonly rest: Bytes }> => {
-  const iterator = bytes[Symbol.asyncIterator]();
-  const chunks: Buffer[] = [];
-  for (let held = 0; held < count; ) {
-    const { value, done } = await iterator.next();
-    if (done === true) break;
-    chunks.push(value);
-    held += value.length;
-  }
-  const rest = async function* (): AsyncGenerator<Buffer> {
-    try {
-      yield* chunks;
-      yield* { [Symbol.asyncIterator]: () => iterator };
-    } finally {
-      await iterator.return?.();
-    }
-  };
-  return { head: Buffer.concat(chunks).subarray(0, count), rest: rest() };
-};
-
-/** Bytes from which the form of a file is told. */
-const headOfForm = 512;
-const byteOrderMark = [0xef, 0xbb, 0xbf];
-const braceAlone = /^\s*\{[ \t\r]*\n/;
-/** Bytes that quarantine keeps of a record that is too long. */
-const keptOfLong = 64 * 1024;
-const newline = 0x0a;
-
-type Track = (byte: number) => 'content' | 'blank' | 'next' | 'end';
-
-/**
- * Follows brackets and strings of an array, or of objects that end with a line. Only parsing tells whether an element is
- * JSON, so a bad one leaves its neighbours intact.
- */
-const trackBrackets = (form: Form): Track => {
-  let depth = 0;
-  let inString = false;
-  let escaped = false;
-  return (byte) => {
-    if (inString) {
-      if (escaped) escaped = false;
-      else if (byte === sign.backslash) escaped = true;
-      else if (byte === sign.quote) inString = false;
-      return 'content';
-    }
-    if (form === 'objects' && depth === 0 && byte === newline) return 'next';
-    if (sign.isBlank(byte)) return 'blank';
-    if (form === 'array' && depth === 0 && (byte === sign.comma || byte === sign.closeBracket))
-      return byte === sign.comma ? 'next' : 'end';
-    if (byte === sign.quote) inString = true;
-    else if (byte === sign.openBrace || byte === sign.openBracket) depth += 1;
-    else if ((byte === sign.closeBrace || byte === sign.closeBracket) && depth > 0) depth -= 1;
-    return 'content';
-  };
-};
-
-/** Ends each record at the end of its line. */
-const trackLines: Track = (byte) => (byte === newline ? 'next' : sign.isBlank(byte) ? 'blank' : 'content');
-
-/**
- * Every record from a position on; memory holds one, or the beginning of one that is longer than `limit`. An array starts with its
- * bracket, objects over several lines with a brace alone, everything else is read line by line.
- * @param start undefined = the beginning; in an array it is behind an element
- * @throws BrokenArray where the array does not end, or more follows its end.
- */
-async function* splitRecords(given: Bytes, start: Position | undefined, limit: number): AsyncGenerator<SplitRecord> {
-  const { head, rest: bytes } = await peek(given, headOfForm);
-  const trackOf = (form: Form): Track => (form === 'lines' ? trackLines : trackBrackets(form));
-  let form = start?.form ?? 'lines';
-  let track = start && trackOf(form);
-  let line = start?.line ?? 1;
-  let [offset, first, length, ended] = [0, 0, 0, false];
-  let held: Buffer[] = [];
-  const hold = (part: Buffer): void => {
-    length += part.length;
-    held.push(part);
-    if (length > limit) held = [Buffer.from(Buffer.concat(held).subarray(0, keptOfLong))];
-  };
-  const cut = (next: number): SplitRecord => {
-    const record = { bytes: Buffer.concat(held), isWhole: length <= limit, line: first };
-    [held, first, length] = [[], 0, 0];
-    return { ...record, next: { form, offset: next, line } };
-  };
-  for await (const chunk of bytes) {
-    let from = 0;
-    for (let at = Math.max(0, (start?.offset ?? 0) - offset); at < chunk.length; at += 1) {
-      const byte = chunk[at] as number;
-      const isBefore = track === undefined && (sign.isBlank(byte) || byte === byteOrderMark[offset + at]);
-      if (track === undefined && !isBefore) {
-        form = byte === sign.openBracket ? 'array' : braceAlone.test(head.toString()) ? 'objects' : 'lines';
-        track = trackOf(form);
-        if (form === 'array') continue;
-      }
-      const found = track?.(byte) ?? 'blank';
-      if (ended && found !== 'blank') throw new BrokenArray(line);
-      if (found === 'content' && first === 0) [first, from] = [line, at];
-      if (found === 'content' && form === 'lines') {
-        const end = chunk.indexOf(newline, at);
-        at = (end === -1 ? chunk.length : end) - 1;
-        continue;
-      }
-      if (byte === newline) line += 1;
-      if (found !== 'next' && found !== 'end') continue;
-      if (first > 0) {
-        hold(chunk.subarray(from, at));
-        yield cut(offset + (form === 'array' ? at : at + 1));
-      }
-      ended = found === 'end';
-    }
-    // A copy: the stream may use the chunk again, and a small part must not hold all of it.
-    if (first > 0) hold(Buffer.from(chunk.subarray(from)));
-    offset += chunk.length;
-  }
-  if (form === 'array' && !ended) throw new BrokenArray(line);
-  if (first > 0) yield cut(offset);
-}

@@ -70,9 +70,12 @@ export const readRangePart = async (
   },
 ) => {
   const startedAt = performance.now();
-  let rest = options.resume?.rest ?? input.range;
-  let totals = options.resume?.totals ?? emptyTotals;
-  let length = options.resume?.windowLength ?? input.windowLength ?? deps.windows.initial;
+  const beginning = {
+    rest: input.range,
+    totals: emptyTotals,
+    windowLength: input.windowLength ?? deps.windows.initial,
+  };
+  let { rest, totals, windowLength: length } = options.resume ?? beginning;
   // A list without window parameters is read whole for every window, so there is only one.
   const cuttable = isCuttable(axisOf(deps.source.list.list, input.axis));
   length = cuttable ? Math.max(length, shortestWindow(deps)) : rest.to - rest.from;
@@ -80,20 +83,14 @@ export const readRangePart = async (
   // After a quiet night, a window over the whole busy day would be too large to pause. The short ranges of continuous
   // sync need no such request.
   let proven = deps.windows.initial;
-  while (rest.from < rest.to) {
-    options.signal.throwIfAborted();
-    const isOpen = (window: Range): Promise<readonly Range[]> =>
-      input.force ? Promise.resolve([window]) : uncoveredRanges(deps.store, { axis: input.axis, ...window });
-    let [next, after] = cutNext(rest, length, input.direction);
-    let open = await isOpen(next);
-    if (cuttable && next.to - next.from > proven && open.length > 0) {
-      length = await fitLength(deps, input, rest, length, options.signal);
-      [next, after] = cutNext(rest, length, input.direction);
-      open = await isOpen(next);
-    }
+  const isOpen = async (window: Range): Promise<readonly Range[]> =>
+    input.force ? [window] : await uncoveredRanges(deps.store, { axis: input.axis, ...window });
+  const isSpent = (): boolean =>
+    totals.calls >= input.maxCalls || performance.now() - startedAt > input.maxSeconds * 1000;
+  const { signal, attempt } = options;
+  const readOpen = async (open: readonly Range[]): Promise<number> => {
     let calls = 0;
     for (const range of open) {
-      const { signal, attempt } = options;
       const alive = (): void => options.onProgress({ rest, totals, windowLength: length });
       const read = await passOverFailing(deps, { axis: input.axis, ...range }, { attempt, signal }, () =>
         ingestWindow(deps, input, range, { signal, alive }),
@@ -101,6 +98,18 @@ export const readRangePart = async (
       calls += read.calls;
       totals = addTotals(totals, read);
     }
+    return calls;
+  };
+  while (rest.from < rest.to) {
+    signal.throwIfAborted();
+    let [next, after] = cutNext(rest, length, input.direction);
+    let open = await isOpen(next);
+    if (cuttable && next.to - next.from > proven && open.length > 0) {
+      length = await fitLength(deps, input, rest, length, signal);
+      [next, after] = cutNext(rest, length, input.direction);
+      open = await isOpen(next);
+    }
+    const calls = await readOpen(open);
     if (!cuttable) length = Math.max(1, after.to - after.from);
     else if (open.length > 0) {
       if (calls > 0) proven = Math.max(deps.windows.initial, next.to - next.from);
@@ -109,7 +118,7 @@ export const readRangePart = async (
     totals = addTotals(totals, { ...emptyTotals, skippedSeconds: (lengthOf([next]) - lengthOf(open)) / 1_000_000 });
     rest = after;
     options.onProgress({ rest, totals, windowLength: length });
-    if (totals.calls >= input.maxCalls || performance.now() - startedAt > input.maxSeconds * 1000) break;
+    if (isSpent()) break;
   }
   return { totals, rest: rest.from < rest.to ? rest : null, windowLength: length };
 };
@@ -124,6 +133,13 @@ const fitLength = async (deps: ReadDeps, input: ReadRangePartInput, rest: Range,
     if (total === undefined || total <= 2 * targetCalls || fitted <= min) return fitted;
     fitted = Math.round(Math.max(min, (Math.min(fitted, window.to - window.from) * targetCalls) / total));
   }
+};
+
+const nothing: Pick<WindowResult, 'parts' | 'problems' | 'calls' | 'requests'> = {
+  parts: [],
+  problems: [],
+  calls: 0,
+  requests: 0,
 };
 
 /**
@@ -155,23 +171,23 @@ const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Ra
   };
   const settled = { from: range.from, to: Math.min(range.to, settledTo) };
   const young = { from: Math.max(range.from, settledTo), to: range.to };
-  const newest = young.from < young.to ? await read(young, 'later') : undefined;
-  const result = settled.from < settled.to ? await read(settled, 'now') : undefined;
+  const newest = young.from < young.to ? await read(young, 'later') : nothing;
+  const result = settled.from < settled.to ? await read(settled, 'now') : nothing;
+  const { parts, problems } = result;
   await pipeline.finish();
-  if (result !== undefined) {
-    for (const part of result.parts) await recordWindow(store, { axis, ...part, origin });
+  for (const part of parts) await recordWindow(store, { axis, ...part, origin });
+  if (result !== nothing)
     await replaceProblems(
       store,
       { axis, ...settled },
-      result.problems.map(({ window, problem, detail }) => ({ ...window, problem: `${problem}: ${detail}` })),
+      problems.map(({ window, problem, detail }) => ({ ...window, problem: `${problem}: ${detail}` })),
     );
-  }
   return {
-    windows: result?.parts.length ?? 0,
-    calls: (result?.calls ?? 0) + (newest?.calls ?? 0),
-    requests: (result?.requests ?? 0) + (newest?.requests ?? 0),
+    windows: parts.length,
+    calls: result.calls + newest.calls,
+    requests: result.requests + newest.requests,
     changed: pipeline.changed,
-    problems: result?.problems.length ?? 0,
+    problems: problems.length,
   };
 };
 

@@ -49,9 +49,8 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
     return { ...plan, loads: true, windows };
   }
   if (asked !== undefined || !cuttable) {
-    const begun = asked?.from ?? (await firstReadInstant(deps.store)) ?? to;
-    const range = asked ?? { from: Math.max(to - settings.span, begun), to };
-    const windows = cuttable ? cutDays(range) : range.from < range.to ? [range] : [];
+    const range = asked ?? { from: Math.max(to - settings.span, (await firstReadInstant(deps.store)) ?? to), to };
+    const windows = cuttable ? cutDays(range) : [range].filter(({ from }) => from < range.to);
     const open = again ? windows : await findUnjudged(deps.store, { axis, warehouses, windows });
     return { ...plan, windows: open.map((window) => ({ ...window, warehouseLevel })) };
   }

@@ -12,7 +12,6 @@ export class Counters {
     call: 0,
     token: 0,
     other: 0,
-    byStatus: {} as Counts,
     /** Response body bytes of the call API. */
     bytes: 0,
     records: 0,

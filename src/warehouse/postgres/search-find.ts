@@ -260,7 +260,7 @@ const findCalls = async (
   const inAny = (part: 'full' | 'words', of = queries): string => or(of.map((query) => query[part]));
   // With two texts, excluded words count only within the utterance of each text.
   const wanted = inAny(then === undefined ? 'full' : 'words');
-  const parameters = [wanted, limit + 1, from ?? null, to ?? null, side ?? null];
+  const parameters = [wanted, limit + 1, ...[from, to, side].map((given) => given ?? null)];
   await tx.query(prepareToFind);
   const sql = findSql(layout, speaker, then === undefined ? anywhere : createLater(layout, speaker));
   const rows = await tx.query<NewestRow>(sql.newest, [...parameters, inAny('words')]);
