@@ -112,7 +112,7 @@ export const openHealthWatch = (services: Services, store: Store, { read }: Heal
     comparedAfter: sync.reconcile.age * 1000,
   };
   const queueMore = async (): Promise<void> => {
-    if (notifications.digest && all.length > 0) await queueDigest(store, weekly);
+    if (notifications.digest) await queueDigest(store, weekly);
   };
   services.defer(watchHealth({ store, read, channels: opened, rules, queueMore, log: services.log }));
 };

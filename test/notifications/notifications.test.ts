@@ -168,8 +168,8 @@ test('sends each past week once: proven days, late calls, lost webhooks, healed 
   for (const day of [0, 1, 3, 4, 6]) await prove(day, {});
   await prove(2, { outcome: 'healed', missing: 2, different: 1, healed: 3 });
   await prove(5, { outcome: 'unproven', different: 4 });
-  const look = async (at: string, pageUrl?: string) => {
-    const input = { channels: ['pager', 'chat'], warehouses: ['main'], version: 'test', pageUrl };
+  const look = async (at: string, pageUrl?: string, warehouses = ['main']) => {
+    const input = { channels: ['pager', 'chat'], warehouses, version: 'test', pageUrl };
     const now = Date.parse(at) * 1000;
     await Promise.all([1, 2, 3].map(() => queueDigest(store, { ...input, comparedAfter: 2 * dayMicros, now })));
     const sent: string[] = [];
@@ -190,6 +190,8 @@ test('sends each past week once: proven days, late calls, lost webhooks, healed 
   const text = lines((day) => `${page}/verdicts?warehouse=main&day=2026-03-0${day}`, `${page}/#ways`).join('\n');
   expect(await look('2026-03-11T13:00:00Z', `${page}/`)).toEqual([`chat: ${text}`, `pager: ${text}`]);
   expect(await look('2026-03-12T00:00:00Z')).toEqual([]);
+  expect(await look('2026-03-18T13:00:00Z', undefined, [])).toEqual([]);
+  expect(await look('2026-03-18T13:00:00Z')).toHaveLength(2);
   const days = [1, 2, 3, 4, 5, 6, 7].map((n) => ({
     day: `2026-03-0${n}`,
     warehouse: 'main',
@@ -202,7 +204,7 @@ test('sends each past week once: proven days, late calls, lost webhooks, healed 
     webhooks: { expected: 1_034, lost: 12 },
   });
   expect(told).toContain('Proven days: 7 of 7. callsync coverage --day 2026-03-07\n');
-  expect(told).toContain('Lost webhooks: 12 of 1034 calls. callsync coverage\n');
+  expect(told).toContain('Lost webhooks: 12 of 1,034 calls. callsync coverage\n');
 });
 
 test('refuses a rule for a channel that is not there', () => {

@@ -1,6 +1,6 @@
 /** The message of a week: proven days, late calls, lost webhooks, healed differences. A line each, with its link. */
 
-import { countOf, formatCount } from '../../lib/count-of.ts';
+import { formatCount } from '../../lib/count-of.ts';
 import { dateOf, dayMicros, nowMicros } from '../../lib/timestamps.ts';
 import type { Database } from '../../postgres/database.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
@@ -38,7 +38,7 @@ export const describeWeek = ({ days, webhooks }: Pick<Report, 'days' | 'webhooks
     `Week from ${names[0]} to ${names.at(-1)}`,
     `Proven days: ${proven} of ${names.length}. ${link(open[0])}`,
     `Late calls: ${formatCount(late.reduce((total, one) => total + one, 0))}, found by comparison. ${link(days.find(({ missing }) => missing > 0))}`,
-    `Lost webhooks: ${formatCount(webhooks.lost)} of ${countOf(webhooks.expected, 'call')}. ${pageUrl === undefined ? 'callsync coverage' : new URL('/#ways', pageUrl).href}`,
+    `Lost webhooks: ${formatCount(webhooks.lost)} of ${formatCount(webhooks.expected)} calls. ${pageUrl === undefined ? 'callsync coverage' : new URL('/#ways', pageUrl).href}`,
     `Healed differences: ${formatCount(sum(days, ({ healed }) => healed))} of ${formatCount(differences)}. ${link(days.find(({ healed }) => healed > 0))}`,
   ].join('\n');
 };
@@ -57,7 +57,8 @@ export const queueDigest = async (
     readonly now?: number;
   },
 ): Promise<void> => {
-  const { channels, pageUrl, comparedAfter, now = nowMicros() } = input;
+  const { channels, warehouses, pageUrl, comparedAfter, now = nowMicros() } = input;
+  if (channels.length === 0 || warehouses.length === 0) return;
   const settled = now - comparedAfter - proofMicros - firstMonday;
   const to = settled - (settled % weekMicros) + firstMonday;
   const week = dateOf(to / 1000);
