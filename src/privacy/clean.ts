@@ -215,6 +215,11 @@ const redactSaid = (sent: ReturnType<typeof readUtterances>, isSpeech: boolean, 
   for (let round = 0; isSpeech && round < mostRounds; round += 1) if (!replace(detect(utterances, rules))) break;
   // Detectors come first: an address is more than the name in it.
   if (known !== undefined) {
+    const phones = isSpeech ? [] : detect(utterances, { ...rules, patterns: [], isOn: (name) => name === 'phone' });
+    const labelled = phones.map((finding) => ({ ...finding, label: known.labelOf(finding.value.slice(1)) }));
+    replace(
+      labelled.flatMap(({ label, spans }) => (label === undefined ? [] : { detector: 'known', value: label, spans })),
+    );
     replace(findKnown(utterances, known));
   }
   return { utterances, redactions };

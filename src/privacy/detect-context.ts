@@ -23,7 +23,7 @@ export interface Talk {
 
 /** Kinds of values that words announce. */
 export interface Names {
-  /** Whether words near an utterance announce a value of a kind: in it or one of three before. */
+  /** Whether words near an utterance announce a value of a kind: in it, the next or one of three before. */
   readonly isNamed: (kind: Announced, utterance: number) => boolean;
   /** Kind of value that the words nearest to a place announce. */
   readonly nameAt: (utterance: number, start: number) => Announced | undefined;

@@ -6,7 +6,7 @@ import type { Claims } from './runs.ts';
 import { listSaid, type Part, type ReadPhrase, spellOut } from './spelling.ts';
 
 /** Of bounded length before and behind the sign. */
-const written = /@(?<=([\p{L}\p{N}._%+'-]{1,64})@)(?:[\p{L}\p{N}-]{1,63}\.){1,8}\p{L}{2,24}/gu;
+const written = /@(?<=([\p{L}\p{N}._%+'-]{1,64})@)(?:[\p{L}\p{N}-]{1,63}\.){1,20}\p{L}{2,24}/gu;
 
 /** Addresses in a text, in lower case. */
 export const findWrittenEmails = (text: string, utterance: number): Finding[] =>
@@ -54,10 +54,11 @@ export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): voi
   }
   for (const { 0: whole, 1: sign = '', 2: sent = '', 3: host = '', index } of text.matchAll(address)) {
     const local = sent.replace(/^[^\p{L}\p{N}]+/u, '');
+    const name = local.replace(/[^\p{L}\p{N}]+$/u, '');
     const own = parts.filter((_, at) => isWithin(starts[at], index - local.length, index + whole.length));
     const isSpelt = starts[starts.indexOf(index) - 1] !== index - local.length;
     const isSure = sign !== weakSign || isSpelt || isAddress(local, host, text.slice(0, index));
-    if (local !== '' && isSure) claims.add('email', `${local}@${host}`.replaceAll(/[~≈]/g, ''), own);
+    if (local !== '' && isSure) claims.add('email', `${name}@${host}`.replaceAll(/[~≈]/g, ''), own);
   }
 };
 
@@ -109,8 +110,9 @@ const isSpelled = ({ kind }: Part): boolean => kind === 'letters' || kind === 'n
  */
 const betweenParts = (part: Part, next: Part | undefined): string => {
   if (next === undefined || part.kind === 'sign' || next.kind === 'sign') return '';
-  if (part.utterance !== next.utterance) return part.kind === 'letters' && next.kind === 'letters' ? '' : ' ';
-  if (part.end === next.start || (isSpelled(part) && isSpelled(next))) return '';
+  const isCut = part.utterance !== next.utterance;
+  if (isCut && part.kind === 'letters' && next.kind === 'letters') return '';
+  if (!isCut && (part.end === next.start || (isSpelled(part) && isSpelled(next)))) return '';
   if ((part.kind === 'number') === (next.kind === 'number')) return ' ';
-  return part.kind === 'word' && !before.has(part.text) ? '~' : '≈';
+  return part.kind === 'word' && !isCut && !before.has(part.text) ? '~' : '≈';
 };

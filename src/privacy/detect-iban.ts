@@ -32,7 +32,9 @@ export const claimIbans = (pieces: readonly Piece[], { isNamed, nameAt }: Names,
     const length = lengths.get(country ?? '') ?? 0;
     const own = collect(parts, at, length);
     const texts = textsOf(own).filter((text) => text.length === length);
-    const whole = texts.find((text) => isValidIBAN(text)) ?? (isAccount ? texts[0] : undefined);
+    // Written in one with its country, it needs no check.
+    const isSure = isAccount || (isTight && isLarge(part));
+    const whole = texts.find((text) => isValidIBAN(text)) ?? (isSure ? texts[0] : undefined);
     if (whole) claims.add('iban', whole, own);
     else if (isAccount) {
       const from = !isCountry && parts[at - 1]?.kind === 'letters' ? at - 1 : at;

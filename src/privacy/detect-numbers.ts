@@ -6,7 +6,7 @@ import type { DetectorName } from './finding.ts';
 import type { Announced } from './languages.ts';
 import { mayBeDialled, readDialled } from './phone-number.ts';
 import type { Budget } from './read-pieces.ts';
-import { type Atom, type Candidate, type Claims, leastDigits, listCandidates } from './runs.ts';
+import { type Atom, type Candidate, type Claims, isPause, leastDigits, listCandidates } from './runs.ts';
 
 export interface NumberOptions extends Names {
   /** Detectors that look; the others find nothing. */
@@ -27,6 +27,7 @@ interface Claim extends Candidate {
 
 /** Order of claims: of whole breaths, of whole dictations, and of parts of them. */
 const ranks = {
+  plus: [0, 0, 0],
   card: [1, 6, 10],
   nir: [1, 2, 8],
   unkeyed: [3, 7, 9],
@@ -145,7 +146,9 @@ const listClaims = (
   if (!(mayBeDialled(text, countries) || isInternational) || !budget.spend(first.utterance, stepsOfParsing)) return;
   const number = readDialled(text, isInternational, countries);
   if (number === undefined) return;
-  list('phone', isAmbiguous ? 'otherwise' : 'phone', readPhone);
+  // A plus makes digits a telephone number, even if they pass the check of a card.
+  const isPlus = isInternational && gap === 0 && isPause(run, to, 0);
+  list('phone', isPlus ? 'plus' : isAmbiguous ? 'otherwise' : 'phone', readPhone);
 };
 
 /** Numbers of most countries are read by a library, which takes so many times as long as a step. */

@@ -88,7 +88,7 @@ const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budg
   const mentionsAt = (utterance: number): readonly Mention[] =>
     spoken[utterance] === undefined ? [] : mentionsIn(utterance);
   const kindsNear = onceEach(
-    (utterance) => new Set([0, -1, -2, -3].flatMap((by) => mentionsAt(utterance + by)).map(({ kind }) => kind)),
+    (utterance) => new Set([0, 1, -1, -2, -3].flatMap((by) => mentionsAt(utterance + by)).map(({ kind }) => kind)),
   );
   const isNamed = (kind: Announced, utterance: number): boolean => kindsNear(utterance).has(kind);
   const nameAt = (utterance: number, start: number): Announced | undefined => {

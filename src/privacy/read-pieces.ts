@@ -98,6 +98,14 @@ const clock = wordsOf('clock');
 const currency = /^[$€£%]$/;
 const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);
 
+/** A part of a token with letters: its digits are no number of their own, and its letters are no number word. */
+const isGlued = (tokens: readonly Token[], at: number): boolean => {
+  const before = tokens[at - 1];
+  if (before === undefined || tokens[at]?.isSpaced !== false) return false;
+  if (tokens[at].kind === 'word') return before.kind === 'digits';
+  return (before.text === '_' && tokens[at - 2]?.kind === 'word') || (before.kind === 'word' && before.text.length > 4);
+};
+
 /** "2 A" is a number of two characters: a department, also at the end of digits that are written together. */
 const isDepartment = (digits: string, token: Token | undefined): boolean =>
   digits.endsWith('2') && (digits === '2' || !token?.isSpaced ? /^[AB]$/i : /^[AB]$/).test(token?.text ?? '');
@@ -110,7 +118,7 @@ export const readPieces = (tokens: readonly Token[], utterance: number, isSplit 
   for (let at = 0; at < tokens.length; ) {
     const token = tokens[at] as Token;
     const { start, end, key, isSpaced } = token;
-    const number = readNumber(tokens, at, isSplit, isAfterNumber);
+    const number = isGlued(tokens, at) ? undefined : readNumber(tokens, at, isSplit, isAfterNumber);
     if (number === undefined) {
       const pause = token.kind === 'word' ? pauses(tokens, at) : undefined;
       if (pause !== undefined) [pausesUntil, corrects] = [pause.end, pause.meaning === 'corrections'];

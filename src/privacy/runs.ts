@@ -65,6 +65,8 @@ export interface Atom extends Span {
 
 /** Words that are no fillers, of which so many may stand beside an interruption ("go on"). */
 export const interruptionWords = 2;
+/** The same in a correction. */
+const correctingWords = 5;
 /** Fewer digits count only after words that announce a value. */
 export const leastDigits = 7;
 
@@ -89,7 +91,7 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
       if (isAmount || (before.words > 0 && !before.hasTurn && !before.isCorrected)) end();
       const { gap, isCorrected } = run.length === 0 ? nothing : before;
       const { utterance, start, end: last } = piece;
-      if (!isAmount) run.push({ utterance, start, end: last, piece, gap, isCorrected });
+      if (!isAmount) run.push({ utterance, start, end: last, piece, gap: isCorrected ? 0 : gap, isCorrected });
       digits += piece.text.length;
       before = { ...nothing };
     } else if (run.length > 0 && piece.kind === 'turn') {
@@ -98,7 +100,7 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
       before.hasTurn = true;
     } else if (piece.kind !== 'turn' && !piece.isFiller) {
       before.words += 1;
-      if (before.words > interruptionWords || piece.kind === 'mark') end();
+      if (before.words > (before.isCorrected ? correctingWords : interruptionWords) || piece.kind === 'mark') end();
     } else if (piece.kind !== 'turn' && piece.isCorrection) before.isCorrected = true;
   }
   end();
@@ -108,7 +110,7 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
 export const textOf = (atoms: readonly Atom[]): string => atoms.map(({ piece }) => piece.text).join('');
 
 /** Whether a speaker pauses before an atom, or the run ends. @param level gaps above it are pauses. */
-const isPause = (run: readonly Atom[], at: number, level: number): boolean =>
+export const isPause = (run: readonly Atom[], at: number, level: number): boolean =>
   at === 0 || at === run.length || (run[at] as Atom).gap > level;
 
 /** Some atoms of a run in one reading, `[from, to)`. */
@@ -129,6 +131,8 @@ export interface Candidate {
 }
 
 const mostDigits = 19;
+/** Values with check digits have as many. */
+const fewestChecked = 13;
 /** Digits that a correction takes back, if not as many as follow it. */
 const takenBack = [2, 4, 3, 1];
 
@@ -155,7 +159,9 @@ export const listCandidates = (
       if (text.length >= leastDigits && atom?.piece.isChained !== true) {
         const isBreaths = starts && isPause(run, to, 0);
         const isRun = startsRun && isPause(run, to, 1);
-        if (widest === 0 || isBreaths) visit({ run, text, from, to, gap: widest, isBreaths, isRun, ends, isCorrected });
+        // Of a part, only a check tells whether other readings of words are meant.
+        if ((widest === 0 || isBreaths) && (!isAmbiguous || isRun || text.length >= fewestChecked))
+          visit({ run, text, from, to, gap: widest, isBreaths, isRun, ends, isCorrected });
       }
       if (atom === undefined || text.length >= mostDigits || free[to] !== true || !budget.spend(atom.utterance)) return;
       const gap = to > from ? Math.max(widest, atom.gap) : 0;
