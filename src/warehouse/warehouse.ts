@@ -107,13 +107,23 @@ export interface Capabilities {
   readonly pace: Pace;
 }
 
+/** For people; the others go by their names. */
+const titles: Partial<Record<keyof Capabilities, string>> = {
+  search: 'full-text search',
+  openReader: 'connections for queries',
+};
+
 /** @throws CallsyncError USAGE_WAREHOUSE where the warehouse cannot do this */
 export const requireFrom = <C extends keyof Capabilities>(warehouse: Warehouse, name: C): Capabilities[C] => {
   const found: Partial<Capabilities>[C] = (warehouse as Partial<Capabilities>)[name];
   if (found !== undefined) return found;
-  throw terminal('USAGE_WAREHOUSE', `Warehouse ${warehouse.name} (${warehouse.traits.kind}) has no ${name}.`, {
-    hint: 'Name another warehouse.',
-  });
+  throw terminal(
+    'USAGE_WAREHOUSE',
+    `Warehouse ${warehouse.name} (${warehouse.traits.kind}) has no ${titles[name] ?? name}.`,
+    {
+      hint: 'Name another warehouse.',
+    },
+  );
 };
 
 interface Traits {

@@ -113,7 +113,7 @@ export const describeCapabilities = (name: string, useTarget: () => Promise<Targ
     const meet = duties[capability] as (has: unknown, on: Fixture) => Promise<void>;
     test('is there and does its duty, or is refused by name', async () => {
       if (on.warehouse[capability] !== undefined) return await meet(on.warehouse[capability], on);
-      expect(() => requireFrom(on.warehouse, capability)).toThrow(`has no ${capability}`);
+      expect(() => requireFrom(on.warehouse, capability)).toThrow(/^Warehouse \w+ \(\w+\) has no [a-z]/i);
     });
   });
 };
