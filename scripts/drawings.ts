@@ -25,10 +25,10 @@ const drawBox = ({ x, y, width, height, lines, fill }: Box): string =>
   ].join('\n');
 
 const drawSvg = (title: string, boxes: readonly Box[], lines: readonly string[]): string => {
-  const right = Math.max(...boxes.map(({ x, width }) => x + width)) + 40;
+  const right = Math.max(...boxes.map(({ x, width }) => x + width)) + 24;
   const bottom = Math.max(...boxes.map(({ y, height }) => y + height)) + 30;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${right} ${bottom}" font-family="system-ui, sans-serif" font-size="12" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${right} ${bottom}" font-family="system-ui, sans-serif" font-size="13" role="img">`,
     `<title>${title}</title>`,
     `<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>`,
     `<rect width="${right}" height="${bottom}" fill="#fff"/>`,
@@ -47,7 +47,7 @@ const laneOf = (name: string, isMart: boolean): number => {
 
 /** Each table and mart with its key; a line from the side that has one row to each side that has many. */
 export const drawRelations = (): string => {
-  const [width, gap] = [190, 90];
+  const [width, gap] = [156, 44];
   const bottoms = [20, 20, 20, 20];
   const all = [
     ...tables.map((table) => ({ ...table, columns: columnsOf(table), isMart: false })),
@@ -56,7 +56,7 @@ export const drawRelations = (): string => {
   const boxes = new Map(
     all.map(({ name, key, isMart }): [string, Box] => {
       const lane = laneOf(name, isMart);
-      const lines = [name, ...key.map((column) => `${column} (key)`)];
+      const lines = [name, ...key];
       const [y = 0, height] = [bottoms[lane], lines.length * line + 10];
       bottoms[lane] = y + height + 18;
       return [name, { x: 20 + lane * (width + gap), y, width, height, lines, fill: isMart ? '#eaf2ff' : '#f4f4f2' }];
@@ -74,7 +74,7 @@ export const drawRelations = (): string => {
     }),
   );
   return drawSvg(
-    'Tables (grey) and marts (blue) of callsync, and the columns that join them',
+    'Tables (grey) and marts (blue) of callsync with their keys, and the columns that join them',
     [...boxes.values()],
     lines,
   );
@@ -82,15 +82,15 @@ export const drawRelations = (): string => {
 
 const steps: Readonly<Record<string, readonly [column: number, row: number, ...lines: string[]]>> = {
   list: [0, 0, 'Service: list', 'GET /calls'],
-  hooks: [0, 1.5, 'Service: webhooks', 'signed deliveries'],
-  read: [1, 0, 'Worker', 'shows windows complete,', 'applies privacy rules'],
-  receive: [1, 1.5, 'Receiver', 'checks signatures, applies', 'rules, stores, then answers'],
-  spool: [1, 2.7, 'Spool', 'while the store is away'],
-  inbox: [2, 1.5, 'Inbox', 'merged by workers'],
-  ledger: [3, 0.75, 'Ledger', 'one document a call,', 'one revision a change'],
-  loads: [4, 0.75, 'Load', 'rows with guards,', 'one transaction'],
-  warehouses: [5, 0.75, 'Warehouses', 'PostgreSQL, BigQuery:', 'tables and marts'],
-  proof: [4, 2.7, 'Reconcile', 'compares list, ledger and', 'warehouses; heals; signs'],
+  hooks: [0, 1, 'Service: webhooks', 'signed deliveries'],
+  read: [1, 0, 'Worker', 'complete windows,', 'privacy rules'],
+  receive: [1, 1, 'Receiver', 'signature, rules;', 'stores, then answers'],
+  spool: [1, 2, 'Spool', 'while the store is away'],
+  inbox: [2, 1, 'Inbox', 'merged by workers'],
+  ledger: [2, 0, 'Ledger', 'a document a call,', 'a revision a change'],
+  loads: [3, 0, 'Load', 'rows with guards,', 'one transaction'],
+  warehouses: [3, 1, 'Warehouses', 'PostgreSQL, BigQuery:', 'tables and marts'],
+  proof: [3, 2, 'Reconcile', 'compares list, ledger', 'and warehouses; signs'],
 };
 const arrows =
   'list-read read-ledger hooks-receive receive-inbox receive-spool spool-inbox inbox-ledger ledger-loads loads-warehouses';
@@ -98,11 +98,11 @@ const comparisons = 'ledger-proof warehouses-proof';
 
 /** From the service to the warehouses, and the comparison that proves it. */
 export const drawFlow = (): string => {
-  const [width, height] = [198, 66];
+  const [width, height] = [168, 66];
   const boxes = Object.fromEntries(
     Object.entries(steps).map(([name, [column, row, ...lines]]) => {
       const fill = { list: '#f4f4f2', hooks: '#f4f4f2', warehouses: '#eaf2ff', proof: '#e6f4ea' }[name] ?? '#fff';
-      return [name, { x: 20 + column * (width + 45), y: 20 + row * 80, width, height, lines, fill }];
+      return [name, { x: 20 + column * (width + 34), y: 20 + row * 96, width, height, lines, fill }];
     }),
   );
   const draw = (dash: string) => (pair: string) => {
