@@ -6,12 +6,8 @@ import type { Token } from './read-text.ts';
 import { type Claims, findRuns, spansOf, textOf } from './runs.ts';
 import type { Said } from './spelling.ts';
 
-/** Words that announce a value, at a place of their utterance. */
-export interface Mention {
-  readonly kind: Announced;
-  readonly start: number;
-  readonly end: number;
-}
+/** Words that announce a value. */
+export type Mention = Span & { readonly kind: Announced };
 
 /** A conversation with its pieces and mentions. */
 export interface Talk {
@@ -38,12 +34,12 @@ export const onceEach = <T>(make: (utterance: number) => T) => {
 const announcements = phrasesOf('announces');
 
 /** In the order of their ends. The names that stand for values say nothing. */
-export const findMentions = (tokens: readonly Token[]): readonly Mention[] => {
+export const findMentions = (tokens: readonly Token[], utterance = 0): readonly Mention[] => {
   const mentions = tokens.flatMap(({ start }, at): Mention[] => {
     const found = tokens[at - 1]?.text === '[' ? undefined : announcements(tokens, at);
     return found === undefined
       ? []
-      : [{ kind: found.meaning as Announced, start, end: tokens[found.end - 1]?.end ?? start }];
+      : [{ kind: found.meaning as Announced, utterance, start, end: tokens[found.end - 1]?.end ?? start }];
   });
   return mentions.sort((a, b) => a.end - b.end || b.start - a.start);
 };
@@ -56,10 +52,10 @@ export const shortKinds = ['last4', 'cvv', 'birth', 'expiry'] as const;
 export const announces = (mentions: readonly Mention[]): boolean =>
   mentions.some(({ kind }) => shortKinds.some((own) => own === kind));
 
-/** `answersWithin` = utterances behind the question in which its answer is looked for. `reach` = most characters between the announcement and the value, in one utterance. */
-const near = { answersWithin: 2, reach: 60 };
-/** A value that follows at once goes before numbers of which it might be a part. */
-export const atOnce = { answersWithin: 0, reach: 12 };
+/** Utterances behind the question in which its answer is looked for. */
+const answersWithin = 2;
+/** Most characters between the announcement and the value, in one utterance. */
+const reach = 60;
 
 type Utterances = Talk['pieces'];
 type Value = { readonly value: string; readonly spans: readonly Span[] };
@@ -72,14 +68,9 @@ const codeFinder =
       .filter(({ value }) => /^\d+$/.test(value) && value.length >= least && value.length <= most);
 
 /** Claims the first value behind each mention: in the rest of its utterance, then in the beginnings of the next ones. */
-export const claimAnnounced = (
-  detector: InContext,
-  talk: Talk,
-  claims: Claims,
-  { answersWithin, reach } = near,
-): void => {
+export const claimAnnounced = (detector: InContext, talk: Talk, claims: Claims): void => {
   const { spoken, pieces, mentionsIn } = talk;
-  const valuesIn = onceEach((at) => finders[detector](pieces.slice(at, at + 1 + near.answersWithin)));
+  const valuesIn = onceEach((at) => finders[detector](pieces.slice(at, at + 1 + answersWithin)));
   const mentions = pieces.flatMap((own, asked) =>
     (own ? mentionsIn(asked) : []).flatMap(({ kind, end }) => (kind === detector ? [{ asked, end }] : [])),
   );

@@ -1,9 +1,9 @@
 /** Accounts: IBANs of every country, and the French form without country and check digits. */
 import { composeIBAN, countrySpecs, isValidIBAN } from 'ibantools';
 import type { Names } from './detect-context.ts';
-import type { NumberPiece, Piece } from './read-pieces.ts';
+import type { Piece } from './read-pieces.ts';
 import { type Claims, interruptionWords } from './runs.ts';
-import { alphabet, isO, listSaid, type Part, spellOut } from './spelling.ts';
+import { listSaid, type Part, spellOut } from './spelling.ts';
 
 /** Characters of an IBAN, by country. */
 const lengths = new Map(
@@ -15,10 +15,7 @@ const [fewestNamed, mostNamed] = [14, 36];
 const lengthOfRib = 23;
 
 export const claimIbans = (pieces: readonly Piece[], { isNamed, nameAt }: Names, claims: Claims): void => {
-  const isNear = ({ utterance }: NumberPiece) => isNamed('iban', utterance) || isNamed('account', utterance);
-  const mayBelong = (piece: Piece, at: number) =>
-    piece.kind === 'number' && (isBehindLetter(pieces, at) || isNear(piece)) && claims.isFree([piece]);
-  if (!pieces.some(mayBelong)) return;
+  if (!pieces.some((piece) => piece.kind === 'number' && claims.isFree([piece]))) return;
   const parts = spellOut(listSaid(pieces), true);
   for (const [at, part] of parts.entries()) {
     const country = countryAt(parts, at);
@@ -31,15 +28,14 @@ export const claimIbans = (pieces: readonly Piece[], { isNamed, nameAt }: Names,
     const isAccount = (name === 'iban' && (isCountry || country === undefined)) || (name === 'account' && isCountry);
     const length = lengths.get(country ?? '') ?? 0;
     const own = collect(parts, at, length);
-    const texts = textsOf(own).filter((text) => text.length === length);
+    const whole = textOf(own);
     // Written in one with its country, it needs no check.
-    const isSure = isAccount || (isTight && isLarge(part));
-    const whole = texts.find((text) => isValidIBAN(text)) ?? (isSure ? texts[0] : undefined);
-    if (whole) claims.add('iban', whole, own);
+    const isSure = isAccount || (isTight && isLarge(part)) || isValidIBAN(whole);
+    if (country !== undefined && whole.length === length && isSure) claims.add('iban', whole, own);
     else if (isAccount) {
       const from = !isCountry && parts[at - 1]?.kind === 'letters' ? at - 1 : at;
       const own = collect(parts, from, mostNamed);
-      const [text = ''] = textsOf(own);
+      const text = textOf(own);
       const isRib = text.length === lengthOfRib && /^\d{10}/.test(text);
       const value = (isRib && composeIBAN({ countryCode: 'FR', bban: text })) || text;
       if (text.length >= fewestNamed) claims.add('iban', value, own);
@@ -47,27 +43,7 @@ export const claimIbans = (pieces: readonly Piece[], { isNamed, nameAt }: Names,
   }
 };
 
-/** More letters than that are not tried as zeros. */
-const mostTexts = 16;
-
-/** Ways to read the parts: what sounds like a zero may be the letter. */
-const textsOf = (parts: readonly Part[]): readonly string[] => {
-  const heard = parts.map(({ text, piece }) => (isO(piece) ? '?' : text)).join('');
-  const [first = '', ...others] = heard.toUpperCase().split('?');
-  return others.reduce(
-    (texts, rest) =>
-      texts.flatMap((text) => (texts.length < mostTexts ? '0O' : '0').split('').map((own) => text + own + rest)),
-    [first],
-  );
-};
-
-/** Nearly no number has letters of a country before it, by themselves or as in "R comme Robert 76". */
-const isBehindLetter = (pieces: readonly Piece[], at: number): boolean =>
-  [pieces[at - 1], pieces[at - 3]].some(
-    (piece) =>
-      piece?.kind === 'word' &&
-      (piece.key.length === 1 || alphabet.has(piece.key) || lengths.has(piece.key.toUpperCase())),
-  );
+const textOf = (parts: readonly Part[]): string => parts.reduce((all, { text }) => all + text, '').toUpperCase();
 
 /** A part of two letters, or two letters by themselves, with digits behind. */
 const countryAt = (parts: readonly Part[], at: number): string | undefined => {

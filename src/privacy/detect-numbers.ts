@@ -32,9 +32,7 @@ const ranks = {
   nir: [1, 2, 8],
   unkeyed: [3, 7, 9],
   named: [4, 4, 11],
-  slip: [11, 11, 11],
   phone: [5, 12, 12],
-  otherwise: [12, 12, 12],
   said: [13, 13, 13],
 } as const;
 const isPart = ({ rank }: Claim): boolean => rank >= ranks.nir[2];
@@ -86,12 +84,8 @@ const claimInOrder = (listed: readonly Claim[], runs: readonly (readonly Atom[])
   close();
 };
 
-const lengthsOfNamed = [
-  ['card', 19, [16, 15]],
-  ['nir', 13, [15, 13]],
-] as const;
-const fewestNamed = 11;
-const fewestOfCard = 14;
+/** Lengths of values that words announce, whatever their check digits say; a NIR has 13 digits without these. */
+const namedLengths = { card: [16, 15], nir: [13, 15] } as const;
 const mostDialled = 17;
 
 /** Lists the values that a candidate may be. Nearly none is one, so that nothing is made before its digits fit. */
@@ -113,21 +107,16 @@ const listClaims = (
     if (isOn(detector)) listed.push({ ...candidate, detector, rank, read });
   };
   const isDigits = !/\D/.test(text);
-  if (length >= fewestOfCard && isDigits && isCard(text))
-    list('card', 'card', () => (name() === 'nir' ? undefined : text));
+  if (isDigits && isCard(text)) list('card', 'card', () => (name() === 'nir' ? undefined : text));
   const nir = length === 13 || length === 15 ? nirPattern.exec(text) : null;
   if (nir !== null) {
     const number = text.slice(0, 13);
     if (nir[1] === undefined && isNamed('nir', first.utterance)) list('nir', 'unkeyed', () => number);
     if (nir[1] === nirKey(number)) list('nir', 'nir', () => (name() === 'card' ? undefined : number));
   }
-  if (length >= fewestNamed && !isAmbiguous && (isBreaths || from === 0)) {
-    for (const [kind, most, usual] of lengthsOfNamed) {
-      const isUsual = usual.some((own) => own === length);
-      if ((isUsual || isRun) && isNamed(kind, first.utterance))
-        list(kind, isUsual ? 'named' : 'slip', () => (name() === kind ? text.slice(0, most) : undefined));
-    }
-  }
+  for (const kind of ['card', 'nir'] as const)
+    if (!isAmbiguous && namedLengths[kind].some((own) => own === length) && isNamed(kind, first.utterance))
+      list(kind, 'named', () => (name() === kind ? text.slice(0, namedLengths[kind][0]) : undefined));
   const isSure = first.piece.isInternational || /^0[1-9]/.test(text);
   const isStanding = scope < 2 || isNamed('phone', first.utterance);
   if (length > mostDialled || gap > 1 || !isDigits || !(isSure || isStanding) || (isAmbiguous && !isRun)) return;
@@ -147,8 +136,7 @@ const listClaims = (
   const number = readDialled(text, isInternational, countries);
   if (number === undefined) return;
   // A plus makes digits a telephone number, even if they pass the check of a card.
-  const isPlus = isInternational && gap === 0 && isPause(run, to, 0);
-  list('phone', isPlus ? 'plus' : isAmbiguous ? 'otherwise' : 'phone', readPhone);
+  list('phone', isInternational && gap === 0 && isPause(run, to, 0) ? 'plus' : 'phone', readPhone);
 };
 
 /** Numbers of most countries are read by a library, which takes so many times as long as a step. */
@@ -165,7 +153,7 @@ const networks: readonly (readonly [pattern: RegExp, lengths: readonly number[]]
 ];
 
 const isCard = (digits: string): boolean =>
-  isLuhn(digits) && networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits));
+  networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits)) && isLuhn(digits);
 
 /** With its check digits; without them only if the context names the value. */
 const nirPattern = /^[1-478]\d\d(?:0[1-9]|1[0-2]|[23]\d|4[0-2]|[5-9]\d)(?!00)(?:\d\d|2[AB])\d{6}(\d\d)?$/;

@@ -5,11 +5,9 @@
  */
 import {
   announces,
-  atOnce,
   claimAnnounced,
   findMentions,
   type InContext,
-  type Mention,
   onceEach,
   shortKinds,
   type Talk,
@@ -20,7 +18,7 @@ import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
 import { chooseUtterances } from './first-look.ts';
 import type { Announced } from './languages.ts';
-import { Budget, joinTurns, readPieces, type Spoken } from './read-pieces.ts';
+import { Budget, joinTurns, listOrders, readPieces, type Spoken } from './read-pieces.ts';
 import { readPlain, readTokens } from './read-text.ts';
 import { type Atom, Claims, findRuns } from './runs.ts';
 
@@ -40,7 +38,7 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
   const spoken = conversation.map(({ speaker }, at) => ({ speaker, text: plain[at]?.text ?? '' }));
   const claims = new Claims(spoken);
   const tokensOf = onceEach((at) => readTokens(spoken[at]?.text ?? ''));
-  const mentionsIn = onceEach((at) => findMentions(tokensOf(at)));
+  const mentionsIn = onceEach((at) => findMentions(tokensOf(at), at));
   const isChosen = chooseUtterances(spoken, (at) => announces(mentionsIn(at)));
   if (isChosen !== undefined) {
     if (options.isOn('email'))
@@ -51,7 +49,10 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
     );
     detectIn({ spoken, pieces, mentionsIn }, { ...options, budget }, claims);
   }
-  for (const { name, pattern } of options.patterns) claimPattern(spoken, name, pattern, claims);
+  for (const { name, pattern } of options.patterns)
+    for (const [utterance, { text }] of spoken.entries())
+      for (const { 0: found, index: start } of text.matchAll(pattern))
+        if (found !== '') claims.add(name, found, [{ utterance, start, end: start + found.length }]);
   const findings = budget.over.size === 0 ? claims.findings : coverWhole(spoken, claims.findings, budget.over);
   return findings.map((finding) => ({
     ...finding,
@@ -85,41 +86,29 @@ const hyphened =
 const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budget'>, claims: Claims): void => {
   const { spoken, pieces, mentionsIn } = talk;
   const { isOn, budget } = options;
-  const mentionsAt = (utterance: number): readonly Mention[] =>
-    spoken[utterance] === undefined ? [] : mentionsIn(utterance);
-  const kindsNear = onceEach(
-    (utterance) => new Set([0, 1, -1, -2, -3].flatMap((by) => mentionsAt(utterance + by)).map(({ kind }) => kind)),
+  const mentionsNear = onceEach((utterance) =>
+    [-3, -2, -1, 0, 1].flatMap((by) => (spoken[utterance + by] === undefined ? [] : mentionsIn(utterance + by))),
   );
-  const isNamed = (kind: Announced, utterance: number): boolean => kindsNear(utterance).has(kind);
+  const isNamed = (kind: Announced, utterance: number): boolean =>
+    mentionsNear(utterance).some((mention) => mention.kind === kind);
   const nameAt = (utterance: number, start: number): Announced | undefined => {
-    for (const by of [0, 1, 2, 3]) {
-      const last = mentionsAt(utterance - by).findLast(({ end }) => by > 0 || end <= start);
-      // Each mention announces one value.
-      if (last !== undefined) return claims.hasAny(utterance - by, last.end, utterance, start) ? undefined : last.kind;
-    }
-    return mentionsIn(utterance)[0]?.kind;
+    const near = mentionsNear(utterance);
+    const last = near.findLast((own) => own.utterance < utterance || (own.utterance === utterance && own.end <= start));
+    if (last === undefined) return near.find((own) => own.utterance === utterance)?.kind;
+    // Each mention announces one value.
+    return claims.hasAny(last.utterance, last.end, utterance, start) ? undefined : last.kind;
   };
-  const claim = (kinds: readonly InContext[], within?: typeof atOnce): void => {
-    for (const kind of kinds) if (isOn(kind)) claimAnnounced(kind, talk, claims, within);
+  const claim = (...kinds: readonly InContext[]): void => {
+    for (const kind of kinds) if (isOn(kind)) claimAnnounced(kind, talk, claims);
   };
-  const [own, all] = joinTurns(spoken, pieces);
-  const runs = [
-    ...own.flatMap(findRuns),
-    ...all.flatMap(findRuns).filter((run) => new Set(run.map(({ utterance }) => spoken[utterance]?.speaker)).size > 1),
-  ];
-  for (const stream of [...own, ...all]) {
-    if (isOn('email')) claimSpokenEmails(stream, claims);
-    if (isOn('iban')) claimIbans(stream, { isNamed, nameAt }, claims);
-  }
-  claim(['account']);
-  claim(['last4', 'cvv', 'expiry'], atOnce);
+  const streams = listOrders(spoken).map((order) => joinTurns(order, pieces));
+  const isMixed = (run: readonly Atom[]) => new Set(run.map(({ utterance }) => spoken[utterance]?.speaker)).size > 1;
+  const [own, all] = [streams.slice(0, -1).flat(), streams.at(-1) ?? []];
+  const runs = [...own.flatMap(findRuns), ...all.flatMap(findRuns).filter(isMixed)];
+  for (const stream of isOn('email') ? [...own, ...all] : []) claimSpokenEmails(stream, claims);
+  for (const stream of isOn('iban') ? own : []) claimIbans(stream, { isNamed, nameAt }, claims);
+  claim('account');
   detectNumbers(runs, { ...options, isNamed, nameAt }, claims);
-  claim(shortKinds);
+  claim(...shortKinds);
   if (budget.over.size > 0) claimHalves(runs, budget.over, claims);
-};
-
-const claimPattern = (spoken: readonly Spoken[], name: string, pattern: RegExp, claims: Claims): void => {
-  for (const [utterance, { text }] of spoken.entries())
-    for (const { 0: found, index: start } of text.matchAll(pattern))
-      if (found !== '') claims.add(name, found, [{ utterance, start, end: start + found.length }]);
 };

@@ -6,8 +6,9 @@
 import { shortKinds } from './detect-context.ts';
 import { listPhrases } from './languages.ts';
 import { mostDigitsOf } from './number-words.ts';
-import { fillers, longestInterruption, type Spoken } from './read-pieces.ts';
+import { fillers, listOrders, longestInterruption, type Spoken } from './read-pieces.ts';
 import { toKey } from './read-text.ts';
+import { rememberRecent } from './recent.ts';
 import { interruptionWords, leastDigits } from './runs.ts';
 import { tokens } from './tokens.ts';
 
@@ -21,6 +22,8 @@ const letters = new Uint8Array(0x250).map((_, code) => {
   const text = String.fromCharCode(code);
   return /[a-z\u00c0-\u024f]/i.test(text) ? toKey(text).charCodeAt(0) & 31 || 27 : 0;
 });
+/** Words with accents recur. */
+const keyOf = rememberRecent(1_000, toKey);
 /** Only Latin letters and common punctuation are handled. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
@@ -52,15 +55,8 @@ for (const [phrase] of ['corrections', 'hesitations'].flatMap(listPhrases)) lear
 for (const [phrase, own] of listPhrases('signs'))
   learn(phrase.at(-1) ?? '', /@|at/.test(own) ? sign : own === '.' ? dot : 0);
 
-/** A word that is neither number nor filler. */
-const addWord = (parts: number[]): void => {
-  const last = parts.length - 1;
-  if (last >= 0 && (parts[last] as number) < 0) parts[last] = (parts[last] as number) - 1;
-  else parts.push(-1);
-};
-
 /**
- * Content of one text. `parts` = in order, most digits of a number. A negative value counts words that are neither
+ * Content of one text. `parts` = in order, most digits of a number. -1 is a word that is neither
  * numbers nor fillers; 0 is a word of a correction.
  */
 export const lookAt = (sent: string) => {
@@ -80,14 +76,14 @@ export const lookAt = (sent: string) => {
       for (; (letters[text.charCodeAt(at)] as number) > 0; at += 1) highest |= text.charCodeAt(at);
       const isKnown = ((knownLengths[endsOf(text, from, at)] as number) & (1 << (at - from))) !== 0;
       const word = isKnown ? text.slice(from, at).toLowerCase() : '';
-      const facts = (isKnown && known.get(highest > 0x7f ? toKey(word) : word)) || 0;
+      const facts = (isKnown && known.get(highest > 0x7f ? keyOf(word) : word)) || 0;
       seen |= facts;
       if (facts & digitBits) count(facts & digitBits);
       else if (facts & corrects) parts.push(0);
       // Letters of an account, not "I", "a", "il y a" and "c'est".
       else if (facts === 0 && at - from === 1) {
         if (!/[aiy'\u2019]/i.test(text.slice(from - 1, at + 1))) parts.push(1);
-      } else if (!(facts & filler)) addWord(parts);
+      } else if (!(facts & filler)) parts.push(-1);
     } else if (isDigit(code)) {
       while (isDigit(text.charCodeAt(at))) at += 1;
       // Accounts have letters and digits in one.
@@ -112,43 +108,36 @@ export const chooseUtterances = (
   if (!looks.some(({ digits, hasSign }) => digits > 0 || hasSign)) return undefined;
   const chosen = looks.map(() => false);
   const choose = (from: number, to: number): void => void chosen.fill(true, Math.max(0, from - reach), to + reach + 1);
-  const isDialogue = spoken.some(({ speaker }) => speaker !== spoken[0]?.speaker);
-  const runs = new Map<string | undefined, Run>();
   const near = (index: number): readonly Look[] => looks.slice(Math.max(0, index - reach), index + reach + 1);
   for (const [index, look] of looks.entries()) {
     if (look.hasSign && near(index).some(({ hasDot }) => hasDot)) choose(index, index);
     const isNearNumber = look.hasCue && near(index).reduce((sum, { digits }) => sum + digits, 0) >= fewestDigits;
     if (isNearNumber && announces(index)) choose(index, index);
-    // Runs of each speaker, and of all together.
-    for (const key of isDialogue ? [spoken[index]?.speaker, undefined] : [undefined]) {
-      const run = runs.get(key) ?? { from: index, last: index, digits: 0, words: 0 };
-      runs.set(key, run);
-      goOn(run, look, index, choose);
-    }
   }
+  for (const order of listOrders(spoken)) chooseRuns(looks, order, choose);
   return chosen.includes(true) ? chosen : undefined;
 };
 
-/** Numbers close enough to each other to be dictated in parts. */
-interface Run {
-  from: number;
-  last: number;
-  digits: number;
-  /** Number of words that may still stand before the next number. */
-  words: number;
-}
-
-const goOn = (run: Run, { parts }: Look, index: number, choose: (from: number, to: number) => void): void => {
-  if (index - run.last > longestInterruption) run.digits = 0;
-  run.last = index;
-  run.words = Math.max(run.words, interruptionWords);
-  for (const part of parts) {
-    if (part > 0) run.words = interruptionWords;
-    else run.words += part || interruptionWords;
-    if (run.words < 0) run.digits = 0;
-    if (part <= 0) continue;
-    if (run.digits === 0) run.from = index;
-    run.digits += part;
-    if (run.digits >= leastDigits) choose(run.from, index);
+/** Chooses numbers that are close enough to each other to be dictated in parts. */
+const chooseRuns = (
+  looks: readonly Look[],
+  order: readonly number[],
+  choose: (from: number, to: number) => void,
+): void => {
+  // `words` = number of words that may still stand before the next number.
+  let [from, last, digits, words] = [0, 0, 0, 0];
+  for (const index of order) {
+    if (index - last > longestInterruption) digits = 0;
+    last = index;
+    words = Math.max(words, interruptionWords);
+    for (const part of looks[index]?.parts ?? []) {
+      if (part > 0) words = interruptionWords;
+      else words += part || interruptionWords;
+      if (words < 0) digits = 0;
+      if (part <= 0) continue;
+      if (digits === 0) from = index;
+      digits += part;
+      if (digits >= leastDigits) choose(from, index);
+    }
   }
 };

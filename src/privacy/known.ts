@@ -4,7 +4,7 @@
  */
 import { joinKnown } from '../calls/known.ts';
 import { isObject } from '../lib/parse-json.ts';
-import type { Finding, Span } from './finding.ts';
+import type { Finding } from './finding.ts';
 import { phrasesOf, wordsOf } from './languages.ts';
 import { normalizeNumber, writtenDigits } from './phone-number.ts';
 import { readPieces, type Spoken } from './read-pieces.ts';
@@ -15,15 +15,6 @@ import { spansOf } from './runs.ts';
 /** Path of the rule on these values. */
 export const knownPath = 'transcript.known_values';
 
-/** A word or a number, with its text and the two characters behind it. */
-interface Said extends Span {
-  readonly key: string;
-  readonly readings: readonly string[];
-  readonly written: string;
-  readonly behind: string;
-  readonly isNumber: boolean;
-  readonly isFiller: boolean;
-}
 type Countries = Parameters<typeof normalizeNumber>[1];
 interface KnownOptions {
   readonly hashesOf: (form: string) => readonly string[];
@@ -41,23 +32,24 @@ const introduces = phrasesOf('beforeNames');
 const longest = { words: 6, characters: 24, introduction: 4, readings: 64 };
 const leastDigits = 5;
 
-const readSaid = (texts: readonly { readonly text: string }[]): readonly Said[] => {
-  const said: Said[] = [];
-  for (const piece of texts.flatMap(({ text }, utterance) => readPieces(readTokens(text), utterance))) {
-    if (piece.kind !== 'word' && piece.kind !== 'number') continue;
-    const { utterance, start, end } = piece;
-    const text = texts[utterance]?.text ?? '';
+/** Words and numbers, with each way to hear them and the two characters behind. */
+const readSaid = (texts: readonly { readonly text: string }[]) => {
+  let isAfterNumber = true;
+  const pieces = texts.flatMap(({ text }, utterance) => readPieces(readTokens(text), utterance));
+  return pieces.flatMap((piece) => {
+    const { start, end } = piece;
+    const said = texts[piece.utterance]?.text ?? '';
     // The name that stands for a value is no value.
-    if (text[start - 1] === '[') continue;
-    const [written, behind] = [text.slice(start, end), text.slice(end, end + 2)];
+    if (piece.kind === 'mark' || said[start - 1] === '[') return [];
     // "o" is a zero only behind a number.
-    const isNumber = piece.kind === 'number' && (!piece.isO || said.at(-1)?.isNumber !== false);
-    const readings = piece.kind === 'word' ? [piece.key] : isNumber ? piece.readings.map((one) => one.text) : ['o'];
-    const [key = ''] = readings;
-    said.push({ utterance, start, end, key, readings, written, behind, isNumber, isFiller: piece.isFiller });
-  }
-  return said;
+    const isNumber = piece.kind === 'number' && (!piece.isO || isAfterNumber);
+    isAfterNumber = isNumber;
+    const ways = piece.kind === 'word' ? [piece.key] : isNumber ? piece.readings.map((one) => one.text) : ['o'];
+    const [text, behind] = [said.slice(start, end), said.slice(end, end + 2)];
+    return [{ ...piece, key: ways[0] ?? '', ways, text, behind, isNumber }];
+  });
 };
+type Said = ReturnType<typeof readSaid>[number];
 
 /** The values among the fields of a raw record. @param metadata the rules that name keys of metadata */
 export const listNamed = (fields: Readonly<Record<string, unknown>>, metadata: RuleNode): readonly string[] => {
@@ -129,7 +121,7 @@ export const findKnown = (spoken: readonly Spoken[], { labelOf, mayGoOn }: Known
       // A number goes on behind "yes" and "then", also in the next utterance.
       if (last?.isNumber === true && word.isFiller) continue;
       if (last && !word.isNumber && word.utterance !== last.utterance) break;
-      texts = texts.flatMap((text) => word.readings.map((reading) => text + reading)).filter(mayGoOn);
+      texts = texts.flatMap((text) => word.ways.map((way) => text + way)).filter(mayGoOn);
       if (texts.length === 0 || texts.length > longest.readings) break;
       own.push(word);
       const found = texts.map(labelOf).find((one) => one !== undefined);
@@ -145,7 +137,7 @@ export const findKnown = (spoken: readonly Spoken[], { labelOf, mayGoOn }: Known
   return findings;
 };
 
-const isCapital = ({ written }: Said): boolean => /^\p{Lu}\p{Ll}/u.test(written);
+const isCapital = ({ text }: Said): boolean => /^\p{Lu}\p{Ll}/u.test(text);
 
 /** Whether words are a name: spelled, introduced, beside another, with a capital in a sentence, alone, or not ordinary. */
 const isMeant = (words: readonly Said[], from: number, own: readonly Said[], labelOf: Known['labelOf']) => {
@@ -163,6 +155,6 @@ const isMeant = (words: readonly Said[], from: number, own: readonly Said[], lab
   const before = same[at - 1];
   if (before && !isCapital(before) && !/[.!?…]/.test(before.behind) && isCapital(own[0] as Said)) return true;
   const isOrdinary = name.key.length < 3 || ordinary.has(name.key);
-  if (!isOrdinary || /^['’]s/.test(name.behind)) return !articles.has(before?.written.toLowerCase() ?? '');
+  if (!isOrdinary || /^['’]s/.test(name.behind)) return !articles.has(before?.text.toLowerCase() ?? '');
   return same.every((word) => own.includes(word) !== word.isFiller);
 };

@@ -164,26 +164,23 @@ export const readPieces = (tokens: readonly Token[], utterance: number, isSplit 
 /** Utterances between two of one speaker, at most: beyond it nobody goes on with a number. */
 export const longestInterruption = 3;
 
-/**
- * The pieces of each speaker alone, and of all speakers in order: one speaker may begin a number and another one end
- * it.
- */
-export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[] | undefined)[]) => {
-  /** @param speaker undefined = all speakers. */
-  const join = (speaker: string | undefined): readonly (readonly Piece[])[] => {
-    const streams: Piece[][] = [];
-    let last = Number.NEGATIVE_INFINITY;
-    for (const [index, own] of pieces.entries()) {
-      if (speaker !== undefined && spoken[index]?.speaker !== speaker) continue;
-      if (own === undefined) last = Number.NEGATIVE_INFINITY;
-      else {
-        if (index - last > longestInterruption) streams.push([...own]);
-        else streams.at(-1)?.push({ kind: 'turn' }, ...own);
-        last = index;
-      }
-    }
-    return streams;
-  };
+/** Utterances in the order in which they are read: those of each speaker, at last those of several together. */
+export const listOrders = (spoken: readonly Spoken[]): readonly (readonly number[])[] => {
+  const all = [...spoken.keys()];
   const speakers = new Set(spoken.map(({ speaker }) => speaker));
-  return [[...speakers].flatMap(join), speakers.size > 1 ? join(undefined) : []] as const;
+  const own = Array.from(speakers, (speaker) => all.filter((at) => spoken[at]?.speaker === speaker));
+  return [...own, speakers.size > 1 ? all : []];
+};
+
+/** Pieces in an order: one utterance may begin a number and another one end it. */
+export const joinTurns = (order: readonly number[], pieces: readonly (readonly Piece[] | undefined)[]) => {
+  const streams: (readonly Piece[])[][] = [];
+  let last = Number.NEGATIVE_INFINITY;
+  for (const index of order) {
+    const own = pieces[index];
+    if (own !== undefined && index - last <= longestInterruption) streams.at(-1)?.push([{ kind: 'turn' }], own);
+    else if (own !== undefined) streams.push([own]);
+    last = own === undefined ? Number.NEGATIVE_INFINITY : index;
+  }
+  return streams.map((stream) => stream.flat());
 };

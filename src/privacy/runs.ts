@@ -136,8 +136,6 @@ const fewestChecked = 13;
 /** Digits that a correction takes back, if not as many as follow it. */
 const takenBack = [2, 4, 3, 1];
 
-const mostOf = ({ readings }: NumberPiece): number => Math.max(...readings.map(({ text }) => text.length));
-
 /**
  * Every sequence of atoms that may be a value. Each atom that is looked at is a step of its utterance's budget.
  * @param isAmbiguous in every reading of ambiguous words, else in the first of each.
@@ -149,7 +147,6 @@ export const listCandidates = (
   budget: Budget,
   visit: (candidate: Candidate) => void,
 ): void => {
-  if (run.reduce((sum, { piece }) => sum + mostOf(piece), 0) < leastDigits) return;
   const free = run.map(isFree);
   for (let from = run.length - 1; from >= 0; from -= 1) {
     if (run[from]?.piece.isChained) continue;

@@ -20,7 +20,7 @@ export type ReadPhrase = (
 ) => (Pick<Part, 'kind' | 'text'> & { readonly end: number }) | undefined;
 
 const spelledLike = phrasesOf('spelledLike');
-export const alphabet = wordsOf('alphabet');
+const alphabet = wordsOf('alphabet');
 
 const apostrophe = /^['\u2019]$/;
 
@@ -28,7 +28,7 @@ const apostrophe = /^['\u2019]$/;
 const isSingle = (piece: Said | undefined): boolean =>
   piece?.kind === 'word' && piece.key.length === 1 && piece.text.toLowerCase() === piece.key;
 /** A zero that is said as the letter. */
-export const isO = (piece: Said | undefined): boolean => piece?.kind === 'number' && piece.isO;
+const isO = (piece: Said | undefined): boolean => piece?.kind === 'number' && piece.isO;
 const isNamed = (piece: Said | undefined): boolean => piece?.kind === 'word' && alphabet.has(piece.key);
 
 /** Words, numbers and marks without turns, apostrophes, and the letters that these cut off ("c'est", "it's"). */

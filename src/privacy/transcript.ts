@@ -6,7 +6,6 @@
 import { compareRedactions, type Redaction, readRedactions } from '../calls/redactions.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { type Finding, type Span, versionOf } from './finding.ts';
-import type { Spoken } from './read-pieces.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -15,15 +14,6 @@ const further = '…';
 
 /** Words and digits may not stand between words and be lost: such text does not align. */
 const isWordCharacter = /[\p{L}\p{N}]/u;
-
-/** An utterance as it is looked at; where text and words differ, both. */
-interface Utterance extends Spoken {
-  /** As it was sent; empty where it is no object. */
-  readonly fields: Fields;
-  readonly words: readonly unknown[];
-  /** False where text and words do not say the same. */
-  readonly agrees: boolean;
-}
 
 const spokenBy = (word: unknown): unknown => (isObject(word) ? word.value : undefined);
 
@@ -45,17 +35,17 @@ const alignWords = (text: string, words: readonly unknown[]): Place[] | undefine
   return isWordCharacter.test(text.slice(at)) ? undefined : places;
 };
 
-const readUtterance = (item: unknown): Utterance => {
+/** An utterance as it is looked at. If text and words do not say the same (`agrees`), the text has both. */
+const readUtterance = (item: unknown) => {
   const fields: Fields = isObject(item) ? item : {};
   const speaker = typeof fields.from === 'string' ? fields.from : '';
   const words: readonly unknown[] = Array.isArray(fields.words) ? fields.words : [];
   const content = typeof fields.content === 'string' ? fields.content : undefined;
-  if (words.length === 0) return { fields, speaker, words, text: content ?? '', agrees: true };
-  const agrees = content === undefined || alignWords(content, words) !== undefined;
-  if (agrees && content !== undefined) return { fields, speaker, words, text: content, agrees };
-  const joined = words.map((word) => String(spokenBy(word) ?? '')).join(' ');
-  return { fields, speaker, words, text: agrees ? joined : `${content}\n${joined}`, agrees };
+  const agrees = words.length === 0 || content === undefined || alignWords(content, words) !== undefined;
+  const listen = (): string => words.map((word) => String(spokenBy(word) ?? '')).join(' ');
+  return { fields, speaker, words, text: agrees ? (content ?? listen()) : `${content}\n${listen()}`, agrees };
 };
+type Utterance = ReturnType<typeof readUtterance>;
 
 /** @param callData the list of utterances; anything else has none. */
 export const readUtterances = (callData: unknown): readonly Utterance[] =>
