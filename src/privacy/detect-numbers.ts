@@ -32,6 +32,7 @@ const ranks = {
   nir: [1, 2, 8],
   unkeyed: [3, 7, 9],
   named: [4, 4, 11],
+  slip: [11, 11, 11],
   phone: [5, 12, 12],
   said: [13, 13, 13],
 } as const;
@@ -84,7 +85,9 @@ const claimInOrder = (listed: readonly Claim[], runs: readonly (readonly Atom[])
   close();
 };
 
-/** Lengths of values that words announce, whatever their check digits say; a NIR has 13 digits without these. */
+/** A slip changes the length of an announced value. */
+const fewestNamed = 11;
+/** Lengths of announced values, whatever their check digits say. */
 const namedLengths = { card: [16, 15], nir: [13, 15] } as const;
 const mostDialled = 17;
 
@@ -114,9 +117,13 @@ const listClaims = (
     if (nir[1] === undefined && isNamed('nir', first.utterance)) list('nir', 'unkeyed', () => number);
     if (nir[1] === nirKey(number)) list('nir', 'nir', () => (name() === 'card' ? undefined : number));
   }
-  for (const kind of ['card', 'nir'] as const)
-    if (!isAmbiguous && namedLengths[kind].some((own) => own === length) && isNamed(kind, first.utterance))
-      list(kind, 'named', () => (name() === kind ? text.slice(0, namedLengths[kind][0]) : undefined));
+  for (const kind of ['card', 'nir'] as const) {
+    const isUsual = namedLengths[kind].some((own) => own === length);
+    if ((isUsual || (isRun && length >= fewestNamed)) && !isAmbiguous && isNamed(kind, first.utterance))
+      list(kind, isUsual ? 'named' : 'slip', () =>
+        name() === kind ? text.slice(0, namedLengths[kind][0]) : undefined,
+      );
+  }
   const isSure = first.piece.isInternational || /^0[1-9]/.test(text);
   const isStanding = scope < 2 || isNamed('phone', first.utterance);
   if (length > mostDialled || gap > 1 || !isDigits || !(isSure || isStanding) || (isAmbiguous && !isRun)) return;
