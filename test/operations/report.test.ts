@@ -92,6 +92,21 @@ test('a later comparison, of another width or axis, neither hides what was heale
   });
   expect(later.days.find(({ day: date }) => date === '2026-01-11')).toEqual(report.days[10]);
   await here.query('DELETE FROM callsync.verdicts WHERE verdict_id > 1000');
+  // A difference that stays is one, however often it is found; a window of several days says nothing of one.
+  const spoilt = `jsonb_build_object('verdict_id', 2000 + n, 'missing', 3, 'healed', CASE n WHEN 9 THEN 3 ELSE 0 END)`;
+  await here.query(
+    `INSERT INTO callsync.verdicts SELECT (jsonb_populate_record(v, ${spoilt})).* FROM callsync.verdicts v, generate_series(1, 9) n
+      WHERE verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts WHERE window_from = '2026-01-13')`,
+  );
+  await here.query(
+    `INSERT INTO callsync.verdicts SELECT (jsonb_populate_record(v, '{"verdict_id": 3000, "window_from": "2026-01-25", "window_to": "2026-01-28"}')).*
+       FROM callsync.verdicts v WHERE window_from = '2026-01-12' LIMIT 1`,
+  );
+  const days = new Map((await read()).days.map((one) => [one.day, one]));
+  expect(days.get('2026-01-13')).toMatchObject({ missing: 3, healed: 3 });
+  for (const date of ['2026-01-25', '2026-01-26'])
+    expect(days.get(date)).toMatchObject({ calls_listed: null, healed: null, state: 'proven' });
+  await here.query('DELETE FROM callsync.verdicts WHERE verdict_id > 1000');
   // A withdrawal compares nothing.
   const [id] = (await column(
     here.store,

@@ -14,8 +14,11 @@ export const readSigned = async (what: 'receipt' | 'report', file: string, keyFi
     throw terminal('USAGE_RECEIPT', `The ${what} or the public key cannot be read.`, { cause });
   });
   try {
-    return { bytes, key: createPublicKey(pem) };
+    const key = createPublicKey(pem);
+    // Other keys verify nothing, or fail in another way.
+    if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('not an Ed25519 key');
+    return { bytes, key };
   } catch (cause) {
-    throw terminal('USAGE_RECEIPT', 'The public key is not in PEM format.', { cause });
+    throw terminal('USAGE_RECEIPT', 'The public key is not an Ed25519 key in PEM format.', { cause });
   }
 };

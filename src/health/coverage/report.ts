@@ -6,14 +6,15 @@ import { readCoverage } from './coverage.ts';
 
 export type Report = Awaited<ReturnType<typeof readReport>>;
 
-const uncompared: DayComparisons = {
-  calls_listed: 0,
-  calls_found: 0,
-  excluded: 0,
-  missing: 0,
-  different: 0,
-  healed: 0,
-  deleted: 0,
+/** Of a day without a comparison of its own. */
+const unknown: Readonly<Record<keyof DayComparisons, null>> = {
+  calls_listed: null,
+  calls_found: null,
+  excluded: null,
+  missing: null,
+  different: null,
+  healed: null,
+  deleted: null,
 };
 
 /**
@@ -40,7 +41,7 @@ export const readReport = async (
         warehouse,
         state: day.byWarehouse[warehouse] ?? 'unread',
         calls: day.deliveries.calls,
-        ...(countsOf.get(`${day.from} ${warehouse}`) ?? uncompared),
+        ...(countsOf.get(`${day.from} ${warehouse}`) ?? unknown),
       })),
     ),
     /** Calls that should have come by webhook and did not; all of them came by polling. */

@@ -16,30 +16,31 @@ const proofMicros = dayMicros / 2;
 
 type Day = Report['days'][number];
 
-const sum = (days: readonly Day[], figure: (day: Day) => number): number =>
-  days.reduce((total, day) => total + figure(day), 0);
+const sum = (days: readonly Day[], figure: (day: Day) => number | null): number =>
+  days.reduce((total, day) => total + (figure(day) ?? 0), 0);
 
 /**
  * The text of a week. Each line ends with the page of the first day that it is about.
  * @param pageUrl of the status page; undefined = the line ends with the command that shows the day
  */
 export const describeWeek = ({ days, webhooks }: Pick<Report, 'days' | 'webhooks'>, pageUrl?: string): string => {
+  const page = pageUrl?.replace(/\/?$/, '/');
   const names = [...new Set(days.map(({ day }) => day))];
   const open = days.filter(({ state }) => state !== 'proven' && state !== 'healed');
-  const late = names.map((name) => Math.max(...days.map((one) => (one.day === name ? one.missing : 0))));
+  const late = names.map((name) => Math.max(...days.map((one) => (one.day === name ? (one.missing ?? 0) : 0))));
   const link = (found: Day | undefined): string => {
     const { day, warehouse } = found ?? (days.at(-1) as Day);
-    if (pageUrl === undefined) return `callsync coverage --day ${day}`;
-    return new URL(`/verdicts?${new URLSearchParams({ warehouse, day })}`, pageUrl).href;
+    if (page === undefined) return `callsync coverage --day ${day}`;
+    return `${page}verdicts?${new URLSearchParams({ warehouse, day })}`;
   };
   const proven = names.length - new Set(open.map(({ day }) => day)).size;
-  const differences = sum(days, (one) => one.missing + one.different);
+  const differences = sum(days, (one) => one.missing) + sum(days, (one) => one.different);
   return [
     `Week from ${names[0]} to ${names.at(-1)}`,
     `Proven days: ${proven} of ${names.length}. ${link(open[0])}`,
-    `Late calls: ${formatCount(late.reduce((total, one) => total + one, 0))}, found by comparison. ${link(days.find(({ missing }) => missing > 0))}`,
-    `Lost webhooks: ${formatCount(webhooks.lost)} of ${formatCount(webhooks.expected)} calls. ${pageUrl === undefined ? 'callsync coverage' : new URL('/#ways', pageUrl).href}`,
-    `Healed differences: ${formatCount(sum(days, ({ healed }) => healed))} of ${formatCount(differences)}. ${link(days.find(({ healed }) => healed > 0))}`,
+    `Late calls: ${formatCount(late.reduce((total, one) => total + one, 0))}, found by comparison. ${link(days.find(({ missing }) => (missing ?? 0) > 0))}`,
+    `Lost webhooks: ${formatCount(webhooks.lost)} of ${formatCount(webhooks.expected)} calls. ${page === undefined ? 'callsync coverage' : `${page}#ways`}`,
+    `Healed differences: ${formatCount(sum(days, ({ healed }) => healed))} of ${formatCount(differences)}. ${link(days.find(({ healed }) => (healed ?? 0) > 0))}`,
   ].join('\n');
 };
 

@@ -22,14 +22,16 @@ type Day = Report['days'][number];
 
 const isProven = ({ state }: Day): boolean => state === 'proven' || state === 'healed';
 
-export const countColumns: Columns<DayComparisons> = {
-  Listed: (one) => formatCount(one.calls_listed),
-  Found: (one) => formatCount(one.calls_found),
-  Excluded: (one) => formatCount(one.excluded),
-  Missing: (one) => formatCount(one.missing),
-  Different: (one) => formatCount(one.different),
-  Healed: (one) => formatCount(one.healed),
-  Deleted: (one) => formatCount(one.deleted),
+const count = (value: number | null): string => (value === null ? '–' : formatCount(value));
+
+export const countColumns: Columns<Readonly<Record<keyof DayComparisons, number | null>>> = {
+  Listed: (one) => count(one.calls_listed),
+  Found: (one) => count(one.calls_found),
+  Excluded: (one) => count(one.excluded),
+  Missing: (one) => count(one.missing),
+  Different: (one) => count(one.different),
+  Healed: (one) => count(one.healed),
+  Deleted: (one) => count(one.deleted),
 };
 
 const dayColumns: Columns<Day> = {
@@ -49,8 +51,8 @@ export const drawReport = (report: Report, data: string): string => {
   const { days, webhooks, erasures, holds } = report;
   const figures = {
     'Days proven': `${days.filter(isProven).length} of ${days.length}`,
-    'Differences found': formatCount(days.reduce((sum, one) => sum + one.missing + one.different, 0)),
-    'Differences healed': formatCount(days.reduce((sum, one) => sum + one.healed, 0)),
+    'Differences found': formatCount(days.reduce((sum, one) => sum + (one.missing ?? 0) + (one.different ?? 0), 0)),
+    'Differences healed': formatCount(days.reduce((sum, one) => sum + (one.healed ?? 0), 0)),
     'Webhooks lost': `${formatCount(webhooks.lost)} of ${formatCount(webhooks.expected)}`,
     Erasures: `${formatCount(erasures.receipts)} (${formatCount(erasures.calls)} calls)`,
     'Legal holds now': `${formatCount(holds.now)} (${holds.put_on} put on, ${holds.taken_off} taken off)`,
@@ -62,7 +64,7 @@ export const drawReport = (report: Report, data: string): string => {
 ${section('Days', dayColumns, days)}
 ${section('Deliveries of webhooks', { Outcome: ([outcome]) => outcome, Count: ([, count]) => formatCount(count) }, Object.entries(report.deliveries))}
 ${section('Delay until visible', { Warehouse: (one) => one.warehouse, Deliveries: (one) => formatCount(one.deliveries), Median: (one) => formatSpan(one.p50), '95 %': (one) => formatSpan(one.p95) }, report.delay)}
-${section('Restores', { 'Time (UTC)': ({ at }) => at, Epoch: ({ epoch }) => epoch, Reason: ({ reason }) => reason }, report.restores)}
+${section('Restores and new ledgers', { 'Time (UTC)': ({ at }) => at, Epoch: ({ epoch }) => epoch, Reason: ({ reason }) => reason }, report.restores)}
 ${section('Events', { 'Time (UTC)': ({ at }) => at, Kind: ({ kind }) => kind, Event: ({ what }) => what }, report.events)}
 <p>The oldest event of the store is of ${report.oldest_event ?? 'no time'}; ${formatCount(report.events_left_out)} events of the month are left out.</p>
 <p>callsync ${report.callsync} made this page. <code>callsync report verify FILE --public-key PEM</code> checks its signature.</p></main>${new Html(data)}</body></html>

@@ -57,26 +57,28 @@ export const readMonth = async (db: Queryable, range: { readonly from: number; r
   };
 };
 
-/** Calls of the widest comparison of the day, and differences of all its comparisons: later ones find healed calls equal. */
-export interface DayComparisons {
-  readonly calls_listed: number;
-  readonly calls_found: number;
-  readonly excluded: number;
-  readonly missing: number;
-  readonly different: number;
-  readonly healed: number;
-  readonly deleted: number;
-}
+type Count = 'calls_listed' | 'calls_found' | 'excluded' | 'missing' | 'different' | 'healed' | 'deleted';
 
-/** By warehouse, and by UTC day of the calls. Withdrawals compare nothing. Times in microseconds. */
+/** Calls of the widest comparison of the day, and differences of all its comparisons: later ones find healed calls equal. */
+export type DayComparisons = Readonly<Record<Count, number>>;
+
+/**
+ * By warehouse, and by UTC day of the calls, in microseconds. Withdrawals compare nothing, and a window of several days
+ * says nothing of one. A difference that stays is counted once, however often it is found.
+ */
 export const readComparisons = (db: Queryable, range: { readonly from: number; readonly to: number }) =>
   db.query<DayComparisons & { warehouse: string; day: number }>`
       WITH compared AS (
-        SELECT *, date_trunc('day', window_from, 'UTC') AS day FROM verdicts
-         WHERE window_from >= ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)} AND compared_by <> ${comparedByNone}),
-      widest AS (
-        SELECT DISTINCT ON (warehouse, day) warehouse, day, calls_listed, calls_found, excluded, deleted FROM compared
-         ORDER BY warehouse, day, window_to - window_from DESC, verdict_id DESC)
-      SELECT warehouse, ${toMicros('day')} AS day, w.calls_listed, w.calls_found, w.excluded, w.deleted, sum(missing)::bigint AS missing,
-             sum(different)::bigint AS different, sum(healed)::bigint AS healed
-        FROM compared c JOIN widest w USING (warehouse, day) GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2`;
+        SELECT *, date_trunc('day', window_from, 'UTC') AS day, missing + different - healed AS left_open FROM verdicts
+         WHERE window_from >= ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)} AND compared_by <> ${comparedByNone}
+           AND window_to <= date_trunc('day', window_from, 'UTC') + interval '1 day'),
+      counted AS (
+        SELECT *, row_number() OVER (PARTITION BY warehouse, day ORDER BY window_to - window_from DESC, verdict_id DESC) AS place,
+               greatest(0, missing - coalesce(lag(least(missing, left_open)) OVER earlier, 0)) AS newly_missing,
+               greatest(0, different - coalesce(lag(left_open - least(missing, left_open)) OVER earlier, 0)) AS newly_different
+          FROM compared WINDOW earlier AS (PARTITION BY warehouse, axis, window_from, window_to ORDER BY verdict_id))
+      SELECT warehouse, ${toMicros('day')} AS day, max(calls_listed) FILTER (WHERE place = 1) AS calls_listed,
+             max(calls_found) FILTER (WHERE place = 1) AS calls_found, max(excluded) FILTER (WHERE place = 1) AS excluded,
+             max(deleted) FILTER (WHERE place = 1) AS deleted, sum(newly_missing)::bigint AS missing,
+             sum(newly_different)::bigint AS different, sum(healed)::bigint AS healed
+        FROM counted GROUP BY 1, 2 ORDER BY 1, 2`;

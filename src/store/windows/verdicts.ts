@@ -113,7 +113,9 @@ export const addVerdict = async (
     const isOld = before !== undefined && isVoid(window, before, await readWithdrawals(tx, verdict.warehouse));
     const unhealed = await listKept(tx, why?.unhealed ?? []);
     const said = why && { ...why, unhealed };
-    return await insertVerdict(tx, keys, isOld && isGood(verdict) ? { ...verdict, ...withdrawal } : verdict, said);
+    const compared = await insertVerdict(tx, keys, verdict, said);
+    // The counts of the comparison stay, for healed calls are healed.
+    return isOld && isGood(verdict) ? await insertVerdict(tx, keys, { ...verdict, ...withdrawal }, said) : compared;
   });
   await recordChainHead(store, headsFile, stored);
   return stored;
