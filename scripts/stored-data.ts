@@ -37,7 +37,7 @@ const store: Places = {
     kept: 'no limit; of an erased call, only the id stays, as a tombstone',
   },
   ledger_documents: {
-    holds: 'the folded document of each call, deflated; short keyed hashes of the values in it',
+    holds: 'the folded document of each call, compressed; short keyed hashes of the values in it',
     personal: 'yes',
     kept: withTheCall,
   },

@@ -81,4 +81,9 @@ CREATE TABLE expired_deliveries (
 -- Failed comparisons are noted by window.
 DELETE FROM meta WHERE starts_with(key, 'comparison:');`,
   },
+  {
+    name: '10-expand-packed-documents',
+    sql: `-- Workers of an earlier build fail at a document that this one wrote, and leave its call to this one.
+COMMENT ON COLUMN ledger_documents.body IS 'The folded document as JSON: Brotli behind a byte 6, or raw deflate of an earlier version.';`,
+  },
 ];

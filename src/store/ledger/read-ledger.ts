@@ -60,7 +60,7 @@ type AppliedGuard = Readonly<Record<'epoch' | 'revision' | 'flattenVersion', num
 /** `applied` = undefined when the warehouse was never to have the call. */
 export type ExpectedCall = { readonly row: LedgerRow; readonly applied: AppliedGuard | undefined };
 
-/** Deflated bytes of documents that one batch may hold: about 50 MB of JSON. */
+/** Packed bytes of documents that one batch may hold: about 50 MB of JSON. */
 const batchBytes = 8 * 1024 * 1024;
 
 /** The first calls whose documents fit into a batch together; always one. */

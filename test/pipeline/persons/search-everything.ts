@@ -1,8 +1,8 @@
 /** Everything that schemas hold, as text that can be searched. */
-import { inflateRawSync } from 'node:zlib';
 import type pg from 'pg';
+import { unpackDocument } from '../../../src/store/ledger/ledger.ts';
 
-/** Every row of the tables and views of some schemas: bytes as they are, and inflated where they are deflated. */
+/** Every row of the tables and views of some schemas: bytes as they are, and unpacked where they are documents. */
 export async function* readSchemas(pool: pg.Pool, schemas: readonly string[]): AsyncGenerator<string> {
   const named = "SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables";
   const tables = await pool.query<{ name: string }>(`${named} WHERE table_schema = ANY($1)`, [schemas]);
@@ -17,7 +17,7 @@ export async function* readSchemas(pool: pg.Pool, schemas: readonly string[]): A
 
 const readBytes = (bytes: Buffer): string => {
   try {
-    return inflateRawSync(bytes).toString();
+    return unpackDocument(bytes).toString();
   } catch {
     return bytes.toString('latin1');
   }
