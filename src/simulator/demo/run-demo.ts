@@ -142,7 +142,8 @@ export const runDemo = async (options: DemoOptions) => {
     // The simulated service has another port each time.
     const parts = await openParts(services, { acceptSource: true });
     const { registry, store, targets, temporal } = parts;
-    const warehouse = targets[0]?.warehouse as Warehouse;
+    const [first, other] = targets.map((target) => target.warehouse);
+    const warehouse = first as Warehouse;
     const before = await readHealth(store);
     await openWorkers(services, parts);
     const receiver = await openReceiver(services, {
@@ -202,13 +203,15 @@ export const runDemo = async (options: DemoOptions) => {
     );
     endPhase('check');
     const psql = options.warehouse === 'bigquery' ? undefined : psqlLine(config, store.url);
-    const other = targets[1]?.warehouse;
-    if (other !== undefined) {
+    const compareWith = async (second: Warehouse) => {
       if (options.exit !== true) say(['', ...askLines({ warehouse, configFile, psql }, true), ''].join('\n'));
       say('All is loaded. Comparing both warehouses row by row, which takes minutes …');
-    }
-    const equality = other && (await checkEqualWhenSettled(warehouse, other, { tables: Object.keys(rows), settle }));
-    if (equality !== undefined) endPhase('compare');
+      const compared = await checkEqualWhenSettled(warehouse, second, { tables: Object.keys(rows), settle });
+      endPhase('compare');
+      return compared;
+    };
+    const { equal, differences } =
+      other === undefined ? { equal: undefined, differences: [] } : await compareWith(other);
     const summary = await readHealth(store);
     const result = {
       calls: summary.calls,
@@ -218,7 +221,7 @@ export const runDemo = async (options: DemoOptions) => {
       /** Of `--break`: rows that were broken, and calls that the comparison found and healed. */
       broken,
       /** With two warehouses, the rows of each table, and the rows that differ. */
-      equal: equality?.equal,
+      equal,
       deliveries: summary.inbox.outcomes,
       /** Calls that this run wrote, without calls of an earlier run. */
       written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
@@ -235,7 +238,7 @@ export const runDemo = async (options: DemoOptions) => {
       /** Warehouse of the truth check and of the queries: the first configured warehouse. */
       warehouse,
       /** The first of them, where two warehouses differ. */
-      differences: equality?.differences ?? [],
+      differences,
       /** The command that opens the database. */
       psql,
       /** Configuration of the demo, for other commands. */
