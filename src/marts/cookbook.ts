@@ -17,7 +17,7 @@ const queries: Readonly<Record<string, string>> = {
   'Which five agents took the most calls?':
     'SELECT agent, SUM(calls) AS calls\nFROM {marts}.agent_daily\nGROUP BY agent\nORDER BY calls DESC, agent NULLS LAST\nLIMIT 5',
   'How long do calls of each agent take, with which share of talk, silence and overlap?':
-    'SELECT agent, SUM(calls) AS calls, SUM(duration_seconds) / SUM(calls) AS handle_seconds, SUM(agent_talk_seconds) / SUM(calls_with_talk) AS talk_seconds, SUM(mean_silence_share * calls_with_talk) / SUM(calls_with_talk) AS silence_share, SUM(mean_overlap_share * calls_with_talk) / SUM(calls_with_talk) AS overlap_share, MIN(proven_share) AS proven_share\nFROM {marts}.talk_weekly\nWHERE calls_with_talk > 0\nGROUP BY agent\nORDER BY agent NULLS LAST\nLIMIT 5',
+    'SELECT t.agent, COUNT(*) AS calls, AVG(t.duration_seconds) AS handle_seconds, AVG(t.talk_agent_seconds) AS talk_seconds, AVG(t.silence_share) AS silence_share, AVG(t.overlap_share) AS overlap_share, MIN(d.proven_share) AS proven_share\nFROM {marts}.call_talk AS t\nLEFT JOIN {marts}.completeness_daily AS d ON d.business_day = t.business_day\nGROUP BY t.agent\nORDER BY t.agent NULLS LAST\nLIMIT 5',
   'Which part of the calls is resolved without another call, by campaign?':
     'SELECT campaign, COUNT(*) AS calls, AVG(CASE WHEN is_called_again THEN 0 ELSE 1.0 END) AS resolved_share, MIN(proven_share) AS proven_share\nFROM {marts}.repeat_calls\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
   'Which calls have the longest monologue?':
