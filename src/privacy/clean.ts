@@ -9,7 +9,7 @@ import { type Finding, joinedDetectors } from './finding.ts';
 import { lookAt } from './first-look.ts';
 import { findKnown, type Known, listNamed, openKnown } from './known.ts';
 import { normalizeNumber } from './phone-number.ts';
-import { readTokens } from './read-text.ts';
+import { isWhole, readTokens } from './read-text.ts';
 import { rememberRecent } from './recent.ts';
 import { type RuleNode, readsSpeech } from './rules.ts';
 import { leastDigits } from './runs.ts';
@@ -258,15 +258,12 @@ const wordsOf = rememberRecent(mostNames, (name) =>
 /** Whether a name by itself announces a card verification value or a date of birth. */
 const isAnnouncing = rememberRecent(mostNames, (name) => announces(findMentions(readTokens(wordsOf(name)))));
 
-const identifier = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
-const timestamp = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?$/;
-
 /** Most values of a record are ids, times and single words, which hold no personal value. */
 const isPlain = (text: string, name: string): boolean => {
   const { digits, hasSign, hasDot, hasCue } = lookAt(text);
-  if ((digits === 0 && !(hasSign && hasDot)) || identifier.test(text)) return true;
+  if (digits === 0 && !(hasSign && hasDot)) return true;
   const isLittle = digits < leastDigits && !hasSign && !hasCue;
-  return (isLittle || timestamp.test(text)) && !isAnnouncing(name);
+  return (isLittle || isWhole(text)) && !isAnnouncing(name);
 };
 
 /** Text with findings replaced; the same text where there are none. @param name of the field, which may announce its value. */

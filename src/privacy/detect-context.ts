@@ -71,21 +71,19 @@ const codeFinder =
 export const claimAnnounced = (detector: InContext, talk: Talk, claims: Claims): void => {
   const { spoken, pieces, mentionsIn } = talk;
   const valuesIn = onceEach((at) => finders[detector](pieces.slice(at, at + 1 + answersWithin)));
-  const mentions = pieces.flatMap((own, asked) =>
-    (own ? mentionsIn(asked) : []).flatMap(({ kind, end }) => (kind === detector ? [{ asked, end }] : [])),
-  );
-  for (const { asked, end } of mentions) {
+  const mentions = pieces.flatMap((own, at) => (own ? mentionsIn(at).filter(({ kind }) => kind === detector) : []));
+  for (const { utterance: asked, end } of mentions) {
     const places = spoken
       .slice(asked, asked + 1 + answersWithin)
       .map(({ text }, by) => ({ text, utterance: asked + by, from: by === 0 ? end : 0 }));
-    const isAnswered = places.some(
-      ({ text, utterance, from }) =>
-        text.includes(`[${detector}]`, from) || claims.hasBegun(detector, utterance, from, from + reach),
-    );
-    const values = places.flatMap(({ utterance, from }) =>
-      valuesIn(utterance).filter(({ spans: [first] }) => first && first.start >= from && first.start < from + reach),
-    );
-    const value = isAnswered ? undefined : values.find(({ spans }) => claims.isFree(spans));
+    const isBehind = ({ spans: [first] }: Value): boolean =>
+      places.some(
+        ({ utterance, from }) => first?.utterance === utterance && first.start >= from && first.start < from + reach,
+      );
+    const isAnswered = claims.findings.some((finding) => finding.detector === detector && isBehind(finding));
+    if (isAnswered || places.some(({ text, from }) => text.includes(`[${detector}]`, from))) continue;
+    const values = places.flatMap(({ utterance }) => valuesIn(utterance)).filter(isBehind);
+    const value = values.find(({ spans }) => claims.isFree(spans));
     if (value !== undefined) claims.add(detector, value.value, value.spans);
   }
 };

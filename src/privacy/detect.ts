@@ -15,7 +15,7 @@ import {
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
 import { claimIbans } from './detect-iban.ts';
 import { detectNumbers, type NumberOptions } from './detect-numbers.ts';
-import type { Finding } from './finding.ts';
+import type { Span } from './finding.ts';
 import { chooseUtterances } from './first-look.ts';
 import type { Announced } from './languages.ts';
 import { Budget, joinTurns, listOrders, readPieces, type Spoken } from './read-pieces.ts';
@@ -53,31 +53,18 @@ export const detect = (conversation: readonly Spoken[], options: DetectOptions, 
     for (const [utterance, { text }] of spoken.entries())
       for (const { 0: found, index: start } of text.matchAll(pattern))
         if (found !== '') claims.add(name, found, [{ utterance, start, end: start + found.length }]);
-  const findings = budget.over.size === 0 ? claims.findings : coverWhole(spoken, claims.findings, budget.over);
-  return findings.map((finding) => ({
+  // An utterance with too many steps is replaced as a whole, because its content is unknown.
+  const unread = Array.from(budget.over, (utterance) => {
+    const end = spoken[utterance]?.text.length ?? 0;
+    return { detector: 'unread', value: '', spans: [{ utterance, start: 0, end }] };
+  });
+  const isRead = (span: Span): boolean => !budget.over.has(span.utterance);
+  const read = claims.findings.map((finding) => ({ ...finding, spans: finding.spans.filter(isRead) }));
+  return [...read.filter(({ spans }) => spans.length > 0), ...unread].map((finding) => ({
     ...finding,
     spans: finding.spans.map((span) => plain[span.utterance]?.placeOf(span) ?? span),
   }));
 };
-
-/** An utterance beside one that is replaced as a whole may hold half of a value. */
-const claimHalves = (runs: readonly (readonly Atom[])[], over: ReadonlySet<number>, claims: Claims): void => {
-  for (const run of runs) {
-    const halves = run.filter((atom) => !over.has(atom.utterance) && claims.isFree([atom]));
-    if (halves.length > 0 && run.some(({ utterance }) => over.has(utterance))) claims.add('unread', '', halves);
-  }
-};
-
-/** An utterance with too many steps is replaced as a whole, because its content is unknown. */
-const coverWhole = (spoken: readonly Spoken[], findings: readonly Finding[], over: ReadonlySet<number>) => [
-  ...findings
-    .map((finding) => ({ ...finding, spans: finding.spans.filter(({ utterance }) => !over.has(utterance)) }))
-    .filter(({ spans }) => spans.length > 0),
-  ...Array.from(over, (utterance) => {
-    const end = spoken[utterance]?.text.length ?? 0;
-    return { detector: 'unread', value: '', spans: [{ utterance, start: 0, end }] };
-  }),
-];
 
 /** In a text with hyphens, words without one are separate numbers. */
 const hyphened =
@@ -110,5 +97,11 @@ const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budg
   claim('account');
   detectNumbers(runs, { ...options, isNamed, nameAt }, claims);
   claim(...shortKinds);
-  if (budget.over.size > 0) claimHalves(runs, budget.over, claims);
+  // An utterance beside one that is replaced as a whole may hold half of a value.
+  for (const run of runs.filter((atoms) => atoms.some(({ utterance }) => budget.over.has(utterance))))
+    claims.add(
+      'unread',
+      '',
+      run.filter((atom) => !budget.over.has(atom.utterance) && claims.isFree([atom])),
+    );
 };

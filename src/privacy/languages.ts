@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { readYaml } from '../lib/read-yaml.ts';
 import type { DetectorName } from './finding.ts';
-import { toKey } from './read-text.ts';
+import { type Token, toKey } from './read-text.ts';
 
 /** Kinds of values that words announce; `other` numbers are nobody's. */
 export type Announced = Exclude<DetectorName, 'email'> | 'other';
@@ -28,12 +28,8 @@ export const listPhrases = (name: string): readonly (readonly [phrase: Phrase, m
 /** Words of all languages. */
 export const wordsOf = (name: string): ReadonlySet<string> => new Set(listPhrases(name).flatMap(([words]) => words));
 
-interface Word {
-  /** Lower case without accents. */
-  readonly key: string;
-  readonly text?: string;
-  readonly kind?: string;
-}
+/** A word, as far as its phrases need it. */
+type Word = Pick<Token, 'key'> & Partial<Pick<Token, 'text'>> & { readonly kind?: string };
 
 const isFitting = (own: string, { key, text }: Word): boolean =>
   own === key || own === '_' || (own.endsWith('*') && key.startsWith(own.slice(0, -1))) || own === text?.toLowerCase();

@@ -36,10 +36,8 @@ const behindLetter = phrasesOf('spelledLike', 'corrections');
 /** Most digits that a word adds to a number. */
 export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
   ...digitsOfWord,
-  ...[...hundreds].map((word) => [word, 3] as const),
-  ...[...thousands].map((word) => [word, 4] as const),
+  ...[zeros, [], hundreds, thousands].flatMap((words, at) => Array.from(words, (word) => [word, at + 1] as const)),
   ...[...repeats].map(([word, count]) => [word, 2 * count - 2] as const),
-  ...[...zeros].map((word) => [word, 1] as const),
 ]);
 
 const isIn = (words: ReadonlySet<string>, token: Token | undefined): boolean => words.has(token?.key ?? '');

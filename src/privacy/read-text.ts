@@ -58,8 +58,12 @@ export interface Token {
 
 const date = '\\d{4}-\\d\\d-\\d\\d(?:[T ]\\d\\d:\\d\\d(?::\\d\\d(?:[.,]\\d+)?)?(?:Z|[+-]\\d\\d:?\\d\\d)?)?';
 /** Dates, identifiers and our own tokens: their digits are no part of a number that somebody dictates. */
-const whole = `(?=[\\da-fp])(?<![\\p{L}\\d])(?:${date}|\\d\\d?/\\d\\d?/\\d{4}|[\\da-f]{8}(?:-[\\da-f]{4}){3}-[\\da-f]{12}|ph_[a-z\\d]+_[a-z2-7]{52})(?![\\p{L}\\d])`;
-const pattern = new RegExp(`(${whole}|[\\p{L}\\p{M}]+)|(\\d+)|[^\\s]`, 'gu');
+const wholes = `(?=[\\da-fp])(?<![\\p{L}\\d])(?:${date}|\\d\\d?/\\d\\d?/\\d{4}|[\\da-f]{8}(?:-[\\da-f]{4}){3}-[\\da-f]{12}|ph_[a-z\\d]+_[a-z2-7]{52})(?![\\p{L}\\d])`;
+const pattern = new RegExp(`(${wholes}|[\\p{L}\\p{M}]+)|(\\d+)|[^\\s]`, 'gu');
+
+const whole = new RegExp(`^${wholes}$`, 'u');
+/** Whether a text is a date, an identifier or a token. */
+export const isWhole = (text: string): boolean => whole.test(text);
 
 /** Lower case, without accents. */
 export const toKey = (text: string): string => {

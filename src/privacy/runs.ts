@@ -25,12 +25,6 @@ export class Claims {
     return false;
   }
 
-  /** Whether a value of a detector begins at one of the characters. */
-  hasBegun(detector: string, utterance: number, from: number, to: number): boolean {
-    const isWithin = (span: Span | undefined) => span?.utterance === utterance && span.start >= from && span.start < to;
-    return this.findings.some(({ detector: own, spans }) => own === detector && isWithin(spans[0]));
-  }
-
   /** The value has its places if they are free. */
   add(detector: string, value: string, atoms: readonly Span[]): void {
     if (atoms.length === 0 || !this.isFree(atoms)) return;

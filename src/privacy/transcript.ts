@@ -131,12 +131,11 @@ const relabel = (word: unknown, label: string): Fields => ({
   value: label,
 });
 
-/** @param replacements may overlap; of overlapping spans, the first counts. */
+/** @param replacements in order, without overlaps. */
 const replaceText = (text: string, replacements: readonly (Place & { readonly label: string })[]): string => {
   let result = '';
   let at = 0;
-  for (const { start, end, label } of [...replacements].sort((a, b) => a.start - b.start)) {
-    if (start < at) continue;
+  for (const { start, end, label } of replacements) {
     result += text.slice(at, start) + label;
     at = end;
   }

@@ -192,14 +192,14 @@ const listOf = (...callData: readonly unknown[]) => pass({ callData }).callsync_
 test('has the words of each span, in their order, and the version of the detector', () => {
   const card = said('la carte 4970 1000 0000 0055 et le cryptogramme 123');
   const list = listOf(said('oui bonjour'), card, said('le 06 39 98 12 34, ou CT-771'));
-  const spans = ['[1,2,5,"card",3]', '[1,9,9,"cvv",2]', '[2,1,5,"phone",3]', '[2,7,7,"contract",null]'];
+  const spans = ['[1,2,5,"card",4]', '[1,9,9,"cvv",3]', '[2,1,5,"phone",4]', '[2,7,7,"contract",null]'];
   expect(list?.map((span) => JSON.stringify(span))).toEqual(spans);
 });
 
 test('names no words where text and words differ, or where there are none', () => {
   const differs = { ...said('bonjour à tous'), content: 'appelez le 06 39 98 12 34' };
   const list = listOf(differs, { content: 'le 06 39 98 12 34' });
-  expect(list).toEqual([0, 1].map((utterance) => [utterance, null, null, 'phone', 3]));
+  expect(list).toEqual([0, 1].map((utterance) => [utterance, null, null, 'phone', 4]));
 });
 
 test('is absent where nothing was found, and costs such a transcript no byte', () => {
@@ -211,7 +211,7 @@ test('is absent where nothing was found, and costs such a transcript no byte', (
 test('stays when the words go, and a rule may leave it out', () => {
   const dropping = (path: string) => openPseudonymous({ rules: [{ path: `transcript_json.${path}`, action: 'drop' }] });
   const first = pass({ callData: [said('le 06 39 98 12 34')] }, dropping('callData.words'));
-  expect(first.callsync_redactions).toEqual([[0, 1, 5, 'phone', 3]]);
+  expect(first.callsync_redactions).toEqual([[0, 1, 5, 'phone', 4]]);
   expect(pass(first, dropping('callData.words'))).toEqual(first);
   const without = dropping('callsync_redactions');
   expect(pass({ callData: [said('le 06 39 98 12 34')] }, without).callsync_redactions).toBeUndefined();
