@@ -5,7 +5,7 @@ import { type Redaction, redactionsField } from '../calls/redactions.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { detect } from './detect.ts';
 import { announces, findMentions } from './detect-context.ts';
-import { type Finding, joinedDetectors } from './finding.ts';
+import { type Finding, joinedDetectors, type Span } from './finding.ts';
 import { lookAt } from './first-look.ts';
 import { findKnown, type Known, listNamed, openKnown } from './known.ts';
 import { normalizeNumber } from './phone-number.ts';
@@ -201,18 +201,25 @@ const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknow
   };
 };
 
-/** The utterances with findings replaced, and where; others stay the same objects. */
-const redactSaid = (sent: ReturnType<typeof readUtterances>, isSpeech: boolean, pass: Pass) => {
+/** The utterances with findings replaced from the first on, and where; others stay the same objects. */
+const redactSaid = (sent: ReturnType<typeof readUtterances>, isSpeech: boolean, pass: Pass, first = 0) => {
   const { rules, known } = pass;
   let utterances = sent;
   const redactions: Redaction[] = [];
+  const isOwn = ({ utterance }: Span): boolean => utterance >= first;
   const replace = (findings: readonly Finding[]): boolean => {
     const replaced = replaceFindings(utterances, findings, (finding) => labelOf(finding, pass));
     utterances = replaced.utterances;
     redactions.push(...replaced.redactions);
     return findings.length > 0;
   };
-  for (let round = 0; isSpeech && round < mostRounds; round += 1) if (!replace(detect(utterances, rules))) break;
+  for (let round = 0; isSpeech && round < mostRounds; round += 1) {
+    const found = detect(utterances, rules).map(({ spans, ...finding }) => ({
+      ...finding,
+      spans: spans.filter(isOwn),
+    }));
+    if (!replace(found.filter(({ spans }) => spans.length > 0))) break;
+  }
   // Detectors come first: an address is more than the name in it.
   if (known !== undefined) {
     const phones = isSpeech ? [] : detect(utterances, { ...rules, patterns: [], isOn: (name) => name === 'phone' });
@@ -270,7 +277,7 @@ const isPlain = (text: string, name: string): boolean => {
 const redactText = (text: string, name: string, pass: Pass): string => {
   if (pass.rules.patterns.length === 0 && isPlain(text, name)) return text;
   const said = readUtterances([{ content: wordsOf(name) }, { content: text }]);
-  return redactSaid(said, true, { ...pass, known: undefined }).utterances[1]?.text ?? '';
+  return redactSaid(said, true, { ...pass, known: undefined }, 1).utterances[1]?.text ?? '';
 };
 
 const makeTokensOf = (text: string, { keys, countries }: CleanOptions): Tokens => {

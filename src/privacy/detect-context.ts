@@ -48,9 +48,9 @@ export type InContext = (typeof shortKinds)[number] | 'account';
 
 /** Values that may have fewer digits than any number by itself. */
 export const shortKinds = ['last4', 'cvv', 'birth', 'expiry'] as const;
+export const isShort = (kind: string): boolean => shortKinds.some((own) => own === kind);
 /** Whether words announce a value that only they show. */
-export const announces = (mentions: readonly Mention[]): boolean =>
-  mentions.some(({ kind }) => shortKinds.some((own) => own === kind));
+export const announces = (mentions: readonly Mention[]): boolean => mentions.some(({ kind }) => isShort(kind));
 
 /** Utterances behind the question in which its answer is looked for. */
 const answersWithin = 2;
@@ -73,16 +73,13 @@ export const claimAnnounced = (detector: InContext, talk: Talk, claims: Claims):
   const valuesIn = onceEach((at) => finders[detector](pieces.slice(at, at + 1 + answersWithin)));
   const mentions = pieces.flatMap((own, at) => (own ? mentionsIn(at).filter(({ kind }) => kind === detector) : []));
   for (const { utterance: asked, end } of mentions) {
-    const places = spoken
-      .slice(asked, asked + 1 + answersWithin)
-      .map(({ text }, by) => ({ text, utterance: asked + by, from: by === 0 ? end : 0 }));
+    const places = Array.from(spoken.slice(asked, asked + 1 + answersWithin), (_, by) => asked + by);
+    const startOf = (at: number): number => (at === asked ? end : 0);
     const isBehind = ({ spans: [first] }: Value): boolean =>
-      places.some(
-        ({ utterance, from }) => first?.utterance === utterance && first.start >= from && first.start < from + reach,
-      );
+      places.some((at) => first?.utterance === at && first.start >= startOf(at) && first.start < startOf(at) + reach);
     const isAnswered = claims.findings.some((finding) => finding.detector === detector && isBehind(finding));
-    if (isAnswered || places.some(({ text, from }) => text.includes(`[${detector}]`, from))) continue;
-    const values = places.flatMap(({ utterance }) => valuesIn(utterance)).filter(isBehind);
+    if (isAnswered || places.some((at) => spoken[at]?.text.includes(`[${detector}]`, startOf(at)))) continue;
+    const values = places.flatMap(valuesIn).filter(isBehind);
     const value = values.find(({ spans }) => claims.isFree(spans));
     if (value !== undefined) claims.add(detector, value.value, value.spans);
   }

@@ -1,6 +1,6 @@
 /** E-mail addresses, written or spoken: "jean point dupont arobase gmail point com". */
 import type { Finding } from './finding.ts';
-import { compilePhrases, listPhrases, phrasesOf, wordsOf } from './languages.ts';
+import { listPhrases, phrasesOf, wordsOf } from './languages.ts';
 import type { Piece } from './read-pieces.ts';
 import type { Claims } from './runs.ts';
 import { listSaid, type Part, type ReadPhrase, spellOut } from './spelling.ts';
@@ -17,12 +17,11 @@ export const findWrittenEmails = (text: string, utterance: number): Finding[] =>
 
 /** "at" needs more than other signs: it is a usual word. */
 const weakSign = '\uff20';
-const signPhrases = [...listPhrases('signs'), ...[...'@.-_+'].map((sign) => [[sign], sign] as const)];
-const signs = compilePhrases(signPhrases);
+const signs = phrasesOf('signs');
 const hostsSaid = phrasesOf('hosts');
 /** First words of a sign. */
 const firstWords = (pattern: RegExp) =>
-  new Set(signPhrases.flatMap(([[word], sign]) => (pattern.test(sign) ? word : [])));
+  new Set(listPhrases('signs').flatMap(([[word], sign]) => (pattern.test(sign) ? word : [])));
 const [maySign, mayDot] = [firstWords(/@|at/), firstWords(/\./)];
 
 /** Signs, and hosts behind them, are one part each. */

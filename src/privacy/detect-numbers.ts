@@ -55,23 +55,19 @@ export const detectNumbers = (runs: readonly (readonly Atom[])[], options: Numbe
   };
   const plain = list(runs, false);
   const whole = plain.filter((claim) => !isPart(claim));
-  claimInOrder(whole, runs, claims);
+  claimInOrder(whole, claims);
   const ambiguous = runs.filter((run) => run.some((atom) => atom.piece.readings.length > 1 && isFree(atom)));
-  claimInOrder([...plain.filter(isPart), ...list(ambiguous, true)], runs, claims);
+  claimInOrder([...plain.filter(isPart), ...list(ambiguous, true)], claims);
 };
 
 /** Digits before a number ("my 06 is …") form a second telephone number with it. All are covered, and the last counts. */
-const claimInOrder = (listed: readonly Claim[], runs: readonly (readonly Atom[])[], claims: Claims): void => {
+const claimInOrder = (listed: readonly Claim[], claims: Claims): void => {
   let open: (Claim & { readonly value: string }) | undefined;
   const close = (): void => {
     if (open !== undefined) claims.add('phone', open.value, open.run.slice(open.from, open.to));
     open = undefined;
   };
-  const order = new Map(runs.map((run, index) => [run, index]));
-  const orderOf = ({ run }: Claim): number => order.get(run) ?? 0;
-  const inOrder = [...listed].sort(
-    (a, b) => a.rank - b.rank || orderOf(a) - orderOf(b) || a.from - b.from || b.text.length - a.text.length,
-  );
+  const inOrder = [...listed].sort((a, b) => a.rank - b.rank || a.from - b.from || b.text.length - a.text.length);
   for (const claim of inOrder) {
     const { run, from, to } = claim;
     const before = open?.run === run && from < open.to ? open : undefined;

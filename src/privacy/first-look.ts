@@ -3,7 +3,7 @@
  * The look may choose too many utterances, never too few.
  */
 
-import { shortKinds } from './detect-context.ts';
+import { isShort } from './detect-context.ts';
 import { listPhrases } from './languages.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { fillers, listOrders, longestInterruption, type Spoken } from './read-pieces.ts';
@@ -49,8 +49,7 @@ for (const [word, digits] of mostDigitsOf) learn(word, digits);
 for (const word of fillers) learn(word, filler);
 /** The longest word of a phrase tells most. */
 for (const [phrase, kind] of listPhrases('announces'))
-  if (shortKinds.some((own) => own === kind))
-    learn(toKey(phrase.toReversed().sort((a, b) => b.length - a.length)[0] ?? ''), cue);
+  if (isShort(kind)) learn(toKey(phrase.toReversed().sort((a, b) => b.length - a.length)[0] ?? ''), cue);
 for (const [phrase] of ['corrections', 'hesitations'].flatMap(listPhrases)) learn(phrase.at(-1) ?? '', corrects);
 for (const [phrase, own] of listPhrases('signs'))
   learn(phrase.at(-1) ?? '', /@|at/.test(own) ? sign : own === '.' ? dot : 0);
@@ -114,30 +113,24 @@ export const chooseUtterances = (
     const isNearNumber = look.hasCue && near(index).reduce((sum, { digits }) => sum + digits, 0) >= fewestDigits;
     if (isNearNumber && announces(index)) choose(index, index);
   }
-  for (const order of listOrders(spoken)) chooseRuns(looks, order, choose);
-  return chosen.includes(true) ? chosen : undefined;
-};
-
-/** Chooses numbers that are close enough to each other to be dictated in parts. */
-const chooseRuns = (
-  looks: readonly Look[],
-  order: readonly number[],
-  choose: (from: number, to: number) => void,
-): void => {
-  // `words` = number of words that may still stand before the next number.
-  let [from, last, digits, words] = [0, 0, 0, 0];
-  for (const index of order) {
-    if (index - last > longestInterruption) digits = 0;
-    last = index;
-    words = Math.max(words, interruptionWords);
-    for (const part of looks[index]?.parts ?? []) {
-      if (part > 0) words = interruptionWords;
-      else words += part || interruptionWords;
-      if (words < 0) digits = 0;
-      if (part <= 0) continue;
-      if (digits === 0) from = index;
-      digits += part;
-      if (digits >= leastDigits) choose(from, index);
+  // Numbers that are close enough to each other to be dictated in parts.
+  for (const order of listOrders(spoken)) {
+    // `words` = number of words that may still stand before the next number.
+    let [from, last, digits, words] = [0, 0, 0, 0];
+    for (const index of order) {
+      if (index - last > longestInterruption) digits = 0;
+      last = index;
+      words = Math.max(words, interruptionWords);
+      for (const part of looks[index]?.parts ?? []) {
+        if (part > 0) words = interruptionWords;
+        else words += part || interruptionWords;
+        if (words < 0) digits = 0;
+        if (part <= 0) continue;
+        if (digits === 0) from = index;
+        digits += part;
+        if (digits >= leastDigits) choose(from, index);
+      }
     }
   }
+  return chosen.includes(true) ? chosen : undefined;
 };

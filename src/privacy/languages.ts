@@ -49,8 +49,9 @@ const endOf = (phrase: readonly string[], words: readonly Word[], at: number): n
 /** Letters by which phrases whose first word has any ending are looked up. */
 const stemLetters = 2;
 
-/** @returns the meaning and the end of the longest phrase that begins at a word. */
-export const compilePhrases = (phrases: ReturnType<typeof listPhrases>) => {
+/** A search for phrases of lists: the meaning and the end of the longest one that begins at a word. */
+export const phrasesOf = (...names: readonly string[]) => {
+  const phrases = names.flatMap(listPhrases);
   const known = new Map<string, (typeof phrases)[number][]>();
   for (const entry of [...phrases].sort(([one], [other]) => other.length - one.length)) {
     const [first = ''] = entry[0];
@@ -69,6 +70,3 @@ export const compilePhrases = (phrases: ReturnType<typeof listPhrases>) => {
     return find(key, words, at) ?? find(key.slice(0, stemLetters), words, at);
   };
 };
-
-/** Phrases of lists of all languages. */
-export const phrasesOf = (...names: readonly string[]) => compilePhrases(names.flatMap(listPhrases));

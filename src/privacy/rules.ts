@@ -6,14 +6,9 @@ import { rememberRecent } from './recent.ts';
 
 type PrivacyRule = Readonly<PrivacyConfig['rules'][number]>;
 
+const joinedPaths = 'in.data in.label out.data out.label metadata.ANI metadata.Agent metadata.ClientID'.split(' ');
 const pseudonymous: readonly PrivacyRule[] = [
-  { path: 'in.data', action: 'token' },
-  { path: 'in.label', action: 'token' },
-  { path: 'out.data', action: 'token' },
-  { path: 'out.label', action: 'token' },
-  { path: 'metadata.ANI', action: 'token' },
-  { path: 'metadata.Agent', action: 'token' },
-  { path: 'metadata.ClientID', action: 'token' },
+  ...joinedPaths.map((path): PrivacyRule => ({ path, action: 'token' })),
   { path: '*', action: 'redact' },
 ];
 

@@ -114,6 +114,12 @@ test('a token in a name announces nothing, whatever its letters say', () => {
   expect(sanitize(fields)).toBe(fields);
 });
 
+test('a value that begins in the name of a field is replaced in its text', () => {
+  const once = sanitize({ metadata: { 'née zéro': '12 39 12/03/1985 zéro' } });
+  expect(once).toEqual({ metadata: { 'née zéro': '[birth] 12/03/1985 zéro' } });
+  expect(sanitize(once)).toEqual(once);
+});
+
 test('any record: doing it twice changes nothing more, and words agree with text', async () => {
   const numbers = 'zéro six trente-neuf 06 39 98 12 34 4970 1000 0000 0055 FR76 cvv 123 née le 12/03/1985';
   const word = fc.constantFrom(...`${numbers} arobase gmail point com oui`.split(' '));
