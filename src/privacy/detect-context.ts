@@ -73,7 +73,9 @@ export const claimAnnounced = (detector: InContext, talk: Talk, claims: Claims):
   const valuesIn = onceEach((at) => finders[detector](pieces.slice(at, at + 1 + answersWithin)));
   const mentions = pieces.flatMap((own, at) => (own ? mentionsIn(at).filter(({ kind }) => kind === detector) : []));
   for (const { utterance: asked, end } of mentions) {
-    const places = Array.from(spoken.slice(asked, asked + 1 + answersWithin), (_, by) => asked + by);
+    // Where a value stands behind it, a mention asks for no other.
+    const within = claims.hasAny(asked, end, asked, Number.POSITIVE_INFINITY) ? 0 : answersWithin;
+    const places = Array.from(spoken.slice(asked, asked + 1 + within), (_, by) => asked + by);
     const startOf = (at: number): number => (at === asked ? end : 0);
     const isBehind = ({ spans: [first] }: Value): boolean =>
       places.some((at) => first?.utterance === at && first.start >= startOf(at) && first.start < startOf(at) + reach);

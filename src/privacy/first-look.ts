@@ -3,12 +3,12 @@
  * The look may choose too many utterances, never too few.
  */
 
+import { rememberRecent } from '../lib/recent.ts';
 import { isShort } from './detect-context.ts';
 import { listPhrases } from './languages.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { fillers, listOrders, longestInterruption, type Spoken } from './read-pieces.ts';
 import { toKey } from './read-text.ts';
-import { rememberRecent } from './recent.ts';
 import { interruptionWords, leastDigits } from './runs.ts';
 import { tokens } from './tokens.ts';
 

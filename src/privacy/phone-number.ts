@@ -1,6 +1,6 @@
 /** Telephone numbers in any notation, as E.164. */
 import parsePhoneNumber, { type CountryCode, getCountryCallingCode } from 'libphonenumber-js/max';
-import { rememberRecent } from './recent.ts';
+import { rememberRecent } from '../lib/recent.ts';
 
 const digitsOf = (text: string): string => text.replaceAll(/\D/g, '');
 
@@ -78,9 +78,7 @@ const readFrench = (digits: string): string | undefined => {
 /** `isZeroFirst` = whether national numbers of a country are dialled with a 0 before them. */
 const diallingOf = rememberRecent(mostKnown, (country) => {
   const code: string = getCountryCallingCode(country as CountryCode);
-  const isZeroFirst = ['1', '2', '3', '6', '7'].some((first) =>
-    parse(`+${code}${first}23456789`)?.formatNational().startsWith('0'),
-  );
+  const isZeroFirst = [...'12367'].some((first) => parse(`+${code}${first}23456789`)?.formatNational().startsWith('0'));
   return { code, isZeroFirst };
 });
 

@@ -97,10 +97,9 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   const orderOf = ({ fields, rawHash }: Observation): string => {
     const keyed = createHmac('sha256', bodyKey).update('order\0');
     if (rawHash !== undefined) keyed.update(rawHash);
-    else {
+    else
       for (const name of Object.keys(fields).sort())
         keyed.update(JSON.stringify(name)).update(bytesOf(fields, name) ?? JSON.stringify(fields[name]) ?? '');
-    }
     return keyed.digest('base64').slice(0, orderLength);
   };
 

@@ -1,8 +1,8 @@
 /** Policies of the fields of a record, and the version of all policies, which needs no key. */
 import { hash } from 'node:crypto';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
+import { rememberRecent } from '../lib/recent.ts';
 import { detectorVersions, joinedDetectors } from './finding.ts';
-import { rememberRecent } from './recent.ts';
 
 type PrivacyRule = Readonly<PrivacyConfig['rules'][number]>;
 
