@@ -10,7 +10,7 @@ import { type ProcessorTime, readSeconds } from './processor.ts';
 /** The innermost function of a stack that fits one counts; of several that it fits, the first. */
 const parts: readonly (readonly [part: string, of: RegExp])[] = [
   ['collector', /^\(garbage collector\)/],
-  ['deflate', /node:zlib/],
+  ['packing', /node:zlib/],
   ['hash', /node:internal\/crypto|^(hashJson|contentHash|addRow|addText|addWords|addNumber) /],
   ['scan', /page-body|scan-value|parse-json|list\/observe/],
   ['rules', /src\/privacy\//],
