@@ -81,8 +81,7 @@ export const claimAnnounced = (detector: InContext, talk: Talk, claims: Claims):
       places.some((at) => first?.utterance === at && first.start >= startOf(at) && first.start < startOf(at) + reach);
     const isAnswered = claims.findings.some((finding) => finding.detector === detector && isBehind(finding));
     if (isAnswered || places.some((at) => spoken[at]?.text.includes(`[${detector}]`, startOf(at)))) continue;
-    const values = places.flatMap(valuesIn).filter(isBehind);
-    const value = values.find(({ spans }) => claims.isFree(spans));
+    const value = places.flatMap(valuesIn).find((own) => isBehind(own) && claims.isFree(own.spans));
     if (value !== undefined) claims.add(detector, value.value, value.spans);
   }
 };

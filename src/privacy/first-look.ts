@@ -12,8 +12,6 @@ import { toKey } from './read-text.ts';
 import { interruptionWords, leastDigits } from './runs.ts';
 import { tokens } from './tokens.ts';
 
-type Look = ReturnType<typeof lookAt>;
-
 /** Neighbours that may hold the beginning of a value, such as the letters of an account, or its end. */
 const reach = 2;
 
@@ -47,9 +45,12 @@ const learn = (word: string, facts: number): void => {
 };
 for (const [word, digits] of mostDigitsOf) learn(word, digits);
 for (const word of fillers) learn(word, filler);
-/** The longest word of a phrase tells most. */
-for (const [phrase, kind] of listPhrases('announces'))
-  if (isShort(kind)) learn(toKey(phrase.toReversed().sort((a, b) => b.length - a.length)[0] ?? ''), cue);
+const announced = listPhrases('announces');
+const usual = new Set(announced.flatMap(([phrase, kind]) => (isShort(kind) ? [] : phrase)));
+const tells = (word: string): number => (usual.has(word) || mostDigitsOf.has(word) ? 0 : 100) + word.length;
+/** The word of a phrase that nearly all talk has not, or the longest one, tells most. */
+for (const [phrase] of announced.filter(([, kind]) => isShort(kind)))
+  learn(toKey(phrase.toReversed().sort((a, b) => tells(b) - tells(a))[0] ?? ''), cue);
 for (const [phrase] of ['corrections', 'hesitations'].flatMap(listPhrases)) learn(phrase.at(-1) ?? '', corrects);
 for (const [phrase, own] of listPhrases('signs'))
   learn(phrase.at(-1) ?? '', /@|at/.test(own) ? sign : own === '.' ? dot : 0);
@@ -107,7 +108,7 @@ export const chooseUtterances = (
   if (!looks.some(({ digits, hasSign }) => digits > 0 || hasSign)) return undefined;
   const chosen = looks.map(() => false);
   const choose = (from: number, to: number): void => void chosen.fill(true, Math.max(0, from - reach), to + reach + 1);
-  const near = (index: number): readonly Look[] => looks.slice(Math.max(0, index - reach), index + reach + 1);
+  const near = (index: number) => looks.slice(Math.max(0, index - reach), index + reach + 1);
   for (const [index, look] of looks.entries()) {
     if (look.hasSign && near(index).some(({ hasDot }) => hasDot)) choose(index, index);
     const isNearNumber = look.hasCue && near(index).reduce((sum, { digits }) => sum + digits, 0) >= fewestDigits;

@@ -218,7 +218,7 @@ test.each([
   [['in|donc le 06 39', 'oui 98 12 34'], 'phone +33639981234'],
   [['le cryptogramme 142', 'une taille 40 ou 44', 'le meuble fait 218 x 156 x 130'], 'cvv 142'],
   [
-    ['notre compte est FR76 3000 6000 0112 3456 7890 189', 'la référence commence par 435 595'],
+    ['mon compte est FR76 3000 6000 0112 3456 7890 189', 'la référence commence par 435 595'],
     'iban FR7630006000011234567890189',
   ],
 ])('over utterances: %j → %s', (lines, value) => {
