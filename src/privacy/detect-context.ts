@@ -74,7 +74,7 @@ export const claimAnnounced = (detector: InContext, talk: Talk, claims: Claims):
   const mentions = pieces.flatMap((own, at) => (own ? mentionsIn(at).filter(({ kind }) => kind === detector) : []));
   for (const { utterance: asked, end } of mentions) {
     // Where a value stands behind it, a mention asks for no other.
-    const within = claims.hasAny(asked, end, asked, Number.POSITIVE_INFINITY) ? 0 : answersWithin;
+    const within = claims.hasAny(asked, end, asked, end + reach) ? 0 : answersWithin;
     const places = Array.from(spoken.slice(asked, asked + 1 + within), (_, by) => asked + by);
     const startOf = (at: number): number => (at === asked ? end : 0);
     const isBehind = ({ spans: [first] }: Value): boolean =>
