@@ -214,10 +214,7 @@ const redactSaid = (sent: ReturnType<typeof readUtterances>, isSpeech: boolean, 
     return findings.length > 0;
   };
   for (let round = 0; isSpeech && round < mostRounds; round += 1) {
-    const found = detect(utterances, rules).map(({ spans, ...finding }) => ({
-      ...finding,
-      spans: spans.filter(isOwn),
-    }));
+    const found = detect(utterances, rules).map(({ spans, ...one }) => ({ ...one, spans: spans.filter(isOwn) }));
     if (!replace(found.filter(({ spans }) => spans.length > 0))) break;
   }
   // Detectors come first: an address is more than the name in it.

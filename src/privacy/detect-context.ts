@@ -77,11 +77,13 @@ export const claimAnnounced = (detector: InContext, talk: Talk, claims: Claims):
     const within = claims.hasAny(asked, end, asked, end + reach) ? 0 : answersWithin;
     const places = Array.from(spoken.slice(asked, asked + 1 + within), (_, by) => asked + by);
     const startOf = (at: number): number => (at === asked ? end : 0);
-    const isBehind = ({ spans: [first] }: Value): boolean =>
-      places.some((at) => first?.utterance === at && first.start >= startOf(at) && first.start < startOf(at) + reach);
-    const isAnswered = claims.findings.some((finding) => finding.detector === detector && isBehind(finding));
+    const isReached = (at: number, start: number) => start >= startOf(at) && start < startOf(at) + reach;
+    const isBehind = ({ spans: [first] }: Value) =>
+      first && first.utterance >= asked && first.utterance <= asked + within && isReached(first.utterance, first.start);
+    const isNear = places.some((at) => claims.hasAny(at, startOf(at), at, startOf(at) + reach));
+    const isAnswered = isNear && claims.findings.some((own) => own.detector === detector && isBehind(own));
     if (isAnswered || places.some((at) => spoken[at]?.text.includes(`[${detector}]`, startOf(at)))) continue;
-    const value = places.flatMap(valuesIn).find((own) => isBehind(own) && claims.isFree(own.spans));
+    const value = places.flatMap((at) => valuesIn(at).filter(isBehind)).find(({ spans }) => claims.isFree(spans));
     if (value !== undefined) claims.add(detector, value.value, value.spans);
   }
 };
