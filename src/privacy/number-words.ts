@@ -146,7 +146,7 @@ const readOnce = (tokens: Tokens, at: number, isSplit: boolean, isAfterNumber: b
 const hearWays = (tokens: Tokens, at: number, isSplit: boolean): Heard | undefined => {
   let [digits, next, end] = ['', at, at + 1];
   // A word at the end of one may begin the next.
-  while (next < end) {
+  while (next < end && next - at < mostJoined) {
     const from = stepOver(tokens, next);
     const way = chooseWay(tokens, from, isSplit);
     if (way === undefined) break;
@@ -158,6 +158,9 @@ const hearWays = (tokens: Tokens, at: number, isSplit: boolean): Heard | undefin
   if (next - at === 1) return { digits, next };
   return { digits, next, others: [...new Set(hearOthers(tokens, at, next))].filter((own) => own !== digits) };
 };
+
+/** Words whose readings are listed together: there are twice as many of each further one. */
+const mostJoined = 6;
 
 const hearOthers = (tokens: Tokens, at: number, end: number): readonly string[] =>
   at >= end

@@ -292,6 +292,11 @@ test('work: any text takes so many steps a kilobyte at most', async () => {
   });
 });
 
+test('work: readings of words that may each begin the next number are few', () => {
+  for (const phrase of ['vingt quatre', 'quatre vingt dix', 'soixante dix neuf cent'])
+    expect(() => find(`${phrase} `.repeat(1_000))).not.toThrow();
+});
+
 test('work: 200 kB before a sign are no address', () => {
   expect(find(`${'a'.repeat(200_000)}@`, 'a'.repeat(200_000))).toEqual([]);
   expect(found(`${'a'.repeat(200)}@example.fr`)).toEqual([`${'a'.repeat(64)}@example.fr`]);
