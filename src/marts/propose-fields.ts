@@ -2,6 +2,7 @@
 
 import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
 import { metadataKey, ownColumns, typedColumns } from '../../schemas/config/analytics.ts';
+import { tableOf } from '../../schemas/tables.ts';
 import { isObject } from '../lib/parse-json.ts';
 
 type Field = AnalyticsConfig['fields'][string];
@@ -9,8 +10,8 @@ type Field = AnalyticsConfig['fields'][string];
 export type FieldProposal = ReturnType<typeof proposeFields>[number];
 
 /** Digits that begin with zero or a plus, or are longer than an amount, are identifiers and telephone numbers. */
-const whole = '-?(0|[1-9][0-9]{0,14})';
-const grouped = (mark: string): string => `-?([1-9][0-9]{0,2}([ \u00a0\u202f’'${mark}][0-9]{3})+|0|[1-9][0-9]{0,14})`;
+const whole = '-?(0|[1-9][0-9]{0,8})';
+const grouped = (mark: string): string => `-?([1-9][0-9]{0,2}([ \u00a0\u202f’'${mark}][0-9]{3})+|0|[1-9][0-9]{0,8})`;
 const isDay = (text: string): boolean => {
   const at = Date.parse(`${text}T00:00:00Z`);
   return /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(at).getUTCDate() === Number(text.slice(8));
@@ -81,6 +82,8 @@ const nameFor = (key: string, taken: Set<string>): string => {
 const textOf = (value: unknown): string =>
   (typeof value === 'string' ? value : value == null ? '' : JSON.stringify(value)).trim();
 
+const ownPaths = new Set(tableOf('calls').columns.map(({ from }) => from));
+
 /**
  * One proposal for each metadata key that has a text and no column yet, the most frequent first.
  * @param documents of calls; @param configured `analytics.fields`
@@ -93,7 +96,8 @@ export const proposeFields = (
   for (const { metadata } of documents)
     for (const [key, value] of Object.entries(isObject(metadata) ? metadata : {})) {
       const text = textOf(value);
-      if (text === '' || Object.hasOwn(configured, key) || !metadataKey.test(key)) continue;
+      if (text === '' || ownPaths.has(`metadata.${key}`)) continue;
+      if (Object.hasOwn(configured, key) || !metadataKey.test(key)) continue;
       const all = texts.get(key);
       if (all === undefined) texts.set(key, [text]);
       else all.push(text);

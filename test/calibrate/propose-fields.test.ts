@@ -29,6 +29,7 @@ const keys: Readonly<Record<string, readonly [texts: readonly string[], type: st
   'Points, and none': [['1.500', '950'], 'text'],
   'Thousandths, and more': [['0.125', '1.5'], 'numeric'],
   Identifier: [['1234567890123456'], 'text'],
+  Caller: [['33612345678', '441632960961'], 'text'],
   agent: [['Ann', 'Bob'], 'text'],
   '2nd': [['a'], 'text'],
   éè: [['9'], 'integer'],
@@ -57,6 +58,7 @@ test('shapes and shares say nothing of a value; keys with a column, and impossib
   const [first] = proposeFields([{ metadata: { Name: 'Anna Öz 42\u001b[31m', n: null } }, { metadata: 7 }], {});
   expect(first).toMatchObject({ key: 'Name', share: 0.5, shapes: ['Aa+ Aa 9+ [9+a'] });
   expect(proposeFields([{ metadata: { constructor: 'x' } }], {})).toMatchObject([{ key: 'constructor' }]);
+  expect(proposeFields([{ metadata: { Agent: 'x', ClientID: 'y', ANI: '33612345678' } }], {})).toEqual([]);
   const configured = { Name: { name: 'person', type: 'text' as const } };
   expect(proposeFields([{ metadata: { Name: 'Anna', 'a\\b': 'x', 'a\nb': 'x' } }], configured)).toEqual([]);
 });

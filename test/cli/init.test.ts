@@ -32,7 +32,7 @@ test('asks the service, writes what it found under the meaning of each key, and 
   const { config } = await loadConfig({ path });
   expect(config.source.list).toMatchObject({ records: 'data', pagination: { style: 'offset' } });
   expect(config.warehouses).toMatchObject({ postgres: { type: 'postgres' } });
-  expect(config.store.data_dir).toBe('./.callsync');
+  expect(config.store.data_dir).toBe(join(folder.path, '.callsync'));
   expect(await init(...options)).toMatchObject({ code: 2, stderr: expect.stringContaining('is there already') });
   expect(await readFile(path, 'utf8')).toBe(text);
 });
@@ -108,7 +108,7 @@ test('says what is missing where nobody can be asked', async () => {
 
 test('status --watch shows the state again and again until it is stopped', async () => {
   const path = join(folder.path, 'callsync.yaml');
-  await writeFile(path, (await readFile(path, 'utf8')).replace('data_dir: ./.callsync', `url: ${database.url}`));
+  await writeFile(path, (await readFile(path, 'utf8')).replace(/data_dir: .*/, `url: ${database.url}`));
   const { child, ended, stdout } = startProgram(['status', '--watch', '0.1', '--json'], { cwd: folder.path });
   await expect.poll(() => stdout().split('\n').length).toBeGreaterThan(2);
   child.kill('SIGINT');

@@ -46,7 +46,7 @@ const answersOf = async (options: InitOptions, folder: string): Promise<Answers>
 const dataDirOf = (folder: string): string =>
   process.getuid?.() === 0 && `${folder}/`.startsWith(`${homedir()}/`)
     ? join('/var/lib/callsync', basename(folder))
-    : './.callsync';
+    : join(folder, '.callsync');
 
 /** The library of questions is loaded only if there are questions. */
 const loadPrompts = () => import('@inquirer/prompts');
@@ -60,7 +60,8 @@ const toConfig = (answers: Answers, folder: string): Readonly<Record<string, Sta
       auth_url: answers.authUrl,
       realm: answers.realm,
       client_id: answers.clientId,
-      client_secret_file: answers.clientSecretFile,
+      // Whole paths: commands may be run in any folder.
+      client_secret_file: answers.clientSecretFile && resolve(answers.clientSecretFile),
       list: preset && { preset },
     },
     store: { data_dir: dataDirOf(folder) },
@@ -68,7 +69,7 @@ const toConfig = (answers: Answers, folder: string): Readonly<Record<string, Sta
     webhook: {
       enabled: secret_file !== undefined,
       public_url: answers.publicUrl,
-      secrets: secret_file && [{ name: 'current', secret_file }],
+      secrets: secret_file && [{ name: 'current', secret_file: resolve(secret_file) }],
     },
   };
   return JSON.parse(JSON.stringify(sections)) as Readonly<Record<string, StarterValue>>;

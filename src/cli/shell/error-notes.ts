@@ -65,7 +65,8 @@ export const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
   TOKEN_UNAVAILABLE: 'Check source.auth_url and source.realm; if the endpoint is down, callsync retries.',
   USAGE_ERASE: 'Give --key only with --by metadata. Write the key as calls have it, and telephone numbers in full.',
   USAGE_KEY: 'Name a key that callsync webhook keys lists.',
-  USAGE_RECEIPT: 'Give the output of callsync erase --json, and that of callsync privacy public-key.',
+  USAGE_RECEIPT:
+    'Give a file of callsync report, or the output of callsync erase --json; and the output of callsync privacy public-key.',
   USAGE_VALUES: 'Write one value a line into --file or to standard input, never into the arguments.',
   WAKE_LATE:
     'The sweep merges the deliveries within sync.inbox_sweep. If the error persists, run callsync doctor to see whether Temporal answers.',
