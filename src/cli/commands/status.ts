@@ -77,7 +77,7 @@ const render = (summary: Status, unsigned: boolean): string => {
 /** The first day behind the proof is the one to ask about. */
 const describeProof = (day: string | null): string => {
   const next = day === null ? 'DATE' : dateOf(Date.parse(day) + dayMicros / 1000);
-  const through = day === null ? 'no day is proven yet' : `proven through ${day}`;
+  const through = day === null ? 'the first day is not proven yet' : `proven from the first day through ${day}`;
   return `${through}; why not further: callsync coverage --day ${next}`;
 };
 
