@@ -98,10 +98,8 @@ const detectIn = (talk: Talk, options: DetectOptions & Pick<NumberOptions, 'budg
   detectNumbers(runs, { ...options, isNamed, nameAt }, claims);
   claim(...shortKinds);
   // An utterance beside one that is replaced as a whole may hold half of a value.
-  for (const run of runs.filter((atoms) => atoms.some(({ utterance }) => budget.over.has(utterance))))
-    claims.add(
-      'unread',
-      '',
-      run.filter((atom) => !budget.over.has(atom.utterance) && claims.isFree([atom])),
-    );
+  for (const run of runs.filter((atoms) => atoms.some(({ utterance }) => budget.over.has(utterance)))) {
+    const left = run.filter((atom) => !budget.over.has(atom.utterance) && claims.isFree([atom]));
+    claims.add('unread', '', left);
+  }
 };

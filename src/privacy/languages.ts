@@ -59,7 +59,9 @@ export const phrasesOf = (...names: readonly string[]) => {
     known.set(key, [...(known.get(key) ?? []), entry]);
   }
   const find = (key: string, words: readonly Word[], at: number) => {
-    for (const [phrase, meaning] of known.get(key) ?? []) {
+    const entries = known.get(key);
+    if (entries === undefined) return undefined;
+    for (const [phrase, meaning] of entries) {
       const end = endOf(phrase, words, at);
       if (end !== undefined) return { meaning, end };
     }

@@ -174,13 +174,14 @@ export const listOrders = (spoken: readonly Spoken[]): readonly (readonly number
 
 /** Pieces in an order: one utterance may begin a number and another one end it. */
 export const joinTurns = (order: readonly number[], pieces: readonly (readonly Piece[] | undefined)[]) => {
-  const streams: (readonly Piece[])[][] = [];
+  const streams: Piece[][] = [];
   let last = Number.NEGATIVE_INFINITY;
   for (const index of order) {
     const own = pieces[index];
-    if (own !== undefined && index - last <= longestInterruption) streams.at(-1)?.push([{ kind: 'turn' }], own);
-    else if (own !== undefined) streams.push([own]);
+    if (own !== undefined && index - last <= longestInterruption) streams.at(-1)?.push({ kind: 'turn' });
+    else if (own !== undefined) streams.push([]);
+    for (const piece of own ?? []) streams.at(-1)?.push(piece);
     last = own === undefined ? Number.NEGATIVE_INFINITY : index;
   }
-  return streams.map((stream) => stream.flat());
+  return streams;
 };
