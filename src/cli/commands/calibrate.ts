@@ -49,7 +49,7 @@ export default leaf({
   examples: ['callsync calibrate', 'callsync calibrate --write', 'callsync calibrate --fields'],
   remarks: `The command reads the newest calls from the store. Exit code 5: the unit of a field is unclear.
 With --fields, it prints the share of calls, the type and the shapes of the texts, no values. A key gets a type only if all of its texts
-have it; digits that begin with 0 or + stay text.`,
+have it. Digits that begin with 0 or +, or are more than nine, stay text. After --write, callsync warehouse fill NAME adds the columns.`,
   within: withStore,
   run: async (options, store) => {
     const { path, config } = await loadConfig({ path: options.config });
@@ -67,12 +67,13 @@ have it; digits that begin with 0 or + stay text.`,
     }
     const findings = inferUnits(documents.map(sampleCall));
     const clear = findings.filter(({ unit }) => unit !== unclear);
-    await write?.((text) =>
-      writeKeys(
-        text,
-        clear.map(({ field, unit }) => [['units', field], unit]),
-      ),
-    );
+    if (clear.length > 0)
+      await write?.((text) =>
+        writeKeys(
+          text,
+          clear.map(({ field, unit }) => [['units', field], unit]),
+        ),
+      );
     return [{ calls: documents.length, findings }, describe(findings), clear.length < findings.length && 'incomplete'];
   },
 });

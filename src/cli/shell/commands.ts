@@ -16,7 +16,7 @@ export const commandsDo = {
   reconcile: 'compare the service with every warehouse, heal differences, record verdicts; needs a worker',
   await: 'wait until a range is proven, to start downstream jobs only on verified data; needs a worker',
   report: 'write a signed report of a month for auditors, and verify one',
-  verdicts: 'list and verify the results of comparisons',
+  verdicts: 'verify that nobody changed the results of comparisons',
   search: 'find words and phrases in transcripts; needs a search index',
   query: 'run one read-only SQL query on a warehouse',
   mcp: 'serve a warehouse to assistants (Model Context Protocol)',
