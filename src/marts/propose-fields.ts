@@ -10,8 +10,9 @@ type Field = AnalyticsConfig['fields'][string];
 export type FieldProposal = ReturnType<typeof proposeFields>[number];
 
 /** Digits that begin with zero or a plus, or are longer than an amount, are identifiers and telephone numbers. */
-const whole = '-?(0|[1-9][0-9]{0,8})';
-const grouped = (mark: string): string => `-?([1-9][0-9]{0,2}([ \u00a0\u202f’'${mark}][0-9]{3})+|0|[1-9][0-9]{0,8})`;
+const digits = '0|[1-9][0-9]{0,8}';
+const whole = `-?(${digits})`;
+const grouped = (mark: string): string => `-?([1-9][0-9]{0,2}([ \u00a0\u202f’'${mark}][0-9]{3})+|${digits})`;
 const isDay = (text: string): boolean => {
   const at = Date.parse(`${text}T00:00:00Z`);
   return /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(at).getUTCDate() === Number(text.slice(8));

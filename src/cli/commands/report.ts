@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openProof, withStore } from '../../app/services.ts';
-import { readReport } from '../../health/coverage/report.ts';
+import { isProven, readReport } from '../../health/coverage/report.ts';
 import { checkReport, renderReport, signReport } from '../../health/page/signed-report.ts';
 import { terminal } from '../../lib/errors.ts';
 import { readVersion } from '../../lib/find-built.ts';
@@ -38,7 +38,7 @@ export default group({
         const files = ['json', 'html'].map((kind) => join(folder, `callsync-report-${report.month}.${kind}`));
         const texts = [`${signed}\n`, renderReport(signed)];
         for (const [index, file] of files.entries()) await writeFile(file, texts[index] as string);
-        const proven = report.days.filter(({ state }) => state === 'proven' || state === 'healed').length;
+        const proven = report.days.filter(isProven).length;
         return [{ files, ...report }, lines(`${proven} of ${report.days.length} days are proven.`, files)];
       },
     }),

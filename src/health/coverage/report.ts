@@ -6,6 +6,10 @@ import { readCoverage } from './coverage.ts';
 
 export type Report = Awaited<ReturnType<typeof readReport>>;
 
+/** Whether a day counts as proven: healed differences are none. */
+export const isProven = ({ state }: Pick<Report['days'][number], 'state'>): boolean =>
+  state === 'proven' || state === 'healed';
+
 /** Of a day without a comparison of its own. */
 const unknown: Readonly<Record<keyof DayComparisons, null>> = {
   calls_listed: null,

@@ -4,7 +4,7 @@ import { formatCount } from '../../lib/count-of.ts';
 import { dateOf, dayMicros, nowMicros } from '../../lib/timestamps.ts';
 import type { Database } from '../../postgres/database.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
-import { type Report, readReport } from '../coverage/report.ts';
+import { isProven, type Report, readReport } from '../coverage/report.ts';
 import { digest } from './channels.ts';
 import { queue } from './watch.ts';
 
@@ -26,7 +26,7 @@ const sum = (days: readonly Day[], figure: (day: Day) => number | null): number 
 export const describeWeek = ({ days, webhooks }: Pick<Report, 'days' | 'webhooks'>, pageUrl?: string): string => {
   const page = pageUrl?.replace(/\/?$/, '/');
   const names = [...new Set(days.map(({ day }) => day))];
-  const open = days.filter(({ state }) => state !== 'proven' && state !== 'healed');
+  const open = days.filter((one) => !isProven(one));
   const late = names.map((name) => Math.max(...days.map((one) => (one.day === name ? (one.missing ?? 0) : 0))));
   const link = (found: Day | undefined): string => {
     const { day, warehouse } = found ?? (days.at(-1) as Day);

@@ -3,7 +3,7 @@
 import { formatCount, formatSpan } from '../../lib/count-of.ts';
 import type { DayComparisons } from '../../store/status/month.ts';
 import { stateSigns } from '../coverage/coverage.ts';
-import type { Report } from '../coverage/report.ts';
+import { isProven, type Report } from '../coverage/report.ts';
 import { type Columns, Html, html, table } from './html.ts';
 
 const style = `:root { color-scheme: light dark; --text: #1a1d21; --soft: #555e68; --line: #d5dae0; --page: #fff; --bad: #a4262c; }
@@ -19,8 +19,6 @@ thead th { color: var(--soft); } tr { break-inside: avoid; } .open { color: var(
 @media print { :root { --text: #000; --soft: #444; --line: #bbb; --page: #fff; --bad: #a4262c; } body { padding: 0; max-width: none; font-size: 9pt; } dd { font-size: 11pt; } table { font-size: 7.5pt; } }`;
 
 type Day = Report['days'][number];
-
-const isProven = ({ state }: Day): boolean => state === 'proven' || state === 'healed';
 
 const count = (value: number | null): string => (value === null ? '–' : formatCount(value));
 

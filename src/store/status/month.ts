@@ -26,6 +26,8 @@ export const readMonth = async (db: Queryable, range: { readonly from: number; r
         UNION ALL SELECT outcome, deliveries FROM expired_deliveries WHERE day >= ${from} AND day < ${to}) AS counts
        GROUP BY 1 ORDER BY 1`;
   const shown = sql`at >= ${from} AND at < ${to} AND kind = ANY(${shownKinds})`;
+  const receipts = sql`(SELECT receipt::jsonb AS r FROM erasure_receipts) AS receipts
+         WHERE (r ->> 'at')::timestamptz >= ${from} AND (r ->> 'at')::timestamptz < ${to}`;
   return {
     deliveries: Object.fromEntries(outcomes.map(({ outcome, n }) => [outcome, n])),
     /** Seconds from the arrival of deliveries until a warehouse had them. */
@@ -37,13 +39,11 @@ export const readMonth = async (db: Queryable, range: { readonly from: number; r
                  WHERE received_at >= ${from} AND received_at < ${to} AND outcome <> 'rejected') AS delays GROUP BY 1 ORDER BY 1`,
     erasures: await db.row<{ receipts: number; calls: number }>`
         SELECT count(*) AS receipts, coalesce(sum((r ->> 'erased')::int), 0) AS calls
-          FROM (SELECT receipt::jsonb AS r FROM erasure_receipts) AS receipts
-         WHERE r ? 'erased' AND (r ->> 'at')::timestamptz >= ${from} AND (r ->> 'at')::timestamptz < ${to}`,
+          FROM ${receipts} AND r ? 'erased'`,
     holds: await db.row<{ put_on: number; taken_off: number; now: number }>`
         SELECT count(*) FILTER (WHERE r ->> 'action' = 'put on') AS put_on,
                count(*) FILTER (WHERE r ->> 'action' = 'taken off') AS taken_off, (SELECT count(*) FROM holds) AS now
-          FROM (SELECT receipt::jsonb AS r FROM erasure_receipts) AS receipts
-         WHERE r ? 'action' AND (r ->> 'at')::timestamptz >= ${from} AND (r ->> 'at')::timestamptz < ${to}`,
+          FROM ${receipts} AND r ? 'action'`,
     restores: await db.query<{ at: string; epoch: number; reason: string }>`
         SELECT to_char(issued_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at, epoch, reason FROM epochs
          WHERE issued_at >= ${from} AND issued_at < ${to} AND epoch > 1 ORDER BY epoch`,

@@ -123,6 +123,7 @@ export const addVerdict = async (
 
 /** Without the calls that were erased meanwhile. */
 const listKept = async (tx: Transaction, ids: readonly string[]): Promise<string[]> => {
+  if (ids.length === 0) return [];
   const gone = await tx.column<string>`SELECT call_id FROM ledger WHERE call_id = ANY(${ids}) AND tombstone`;
   return ids.filter((id) => !gone.includes(id));
 };
