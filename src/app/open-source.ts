@@ -3,6 +3,7 @@ import type { Config } from '../../schemas/config.ts';
 import { terminal } from '../lib/errors.ts';
 import { trimSlashes } from '../lib/trim-slashes.ts';
 import { createRequestLimiter, liveIdleMs, type RequestLimiter, requestLimitMarginMs } from '../source/http/limiter.ts';
+import type { FactMemory, KeptFacts } from '../source/list/facts.ts';
 import { createSource, requestLimitRules, type Source } from '../source/source.ts';
 import { keepMeta, readMeta, writeMeta } from '../store/meta.ts';
 import { createSharedSlots } from '../store/request-limit.ts';
@@ -17,8 +18,8 @@ export const openSource = (services: Services, store?: Store, own?: RequestLimit
   const { source, sync } = services.config;
   const rules = requestLimitRules(source);
   const limiter = store === undefined ? own : createRequestLimiter(slotsOf(store, rules), rules);
-  const proof = store === undefined ? undefined : accessProofOf(store, services.config);
-  const opened = createSource(source, { limiter, proof, clockSkewMs: sync.clock_skew });
+  const kept = store && { proof: accessProofOf(store, services.config), facts: factMemoryOf(store, services.config) };
+  const opened = createSource(source, { limiter, ...kept, clockSkewMs: sync.clock_skew });
   services.defer(() => opened.close());
   return opened;
 };
@@ -37,14 +38,30 @@ const identityOf = ({ source }: Config): Readonly<Record<string, string>> => ({
   client_id: source.client_id ?? '',
 });
 
-/** Kept for the source as it is configured: with another list or version the service has yet to answer. */
-const accessProofOf = (store: Store, config: Config) => {
+/** Names the source as it is configured: with another list or version the service has yet to answer. */
+const digestOf = (config: Config): string => {
   const { version, list } = config.source;
   const asked = JSON.stringify([identityOf(config), version, list]);
-  const digest = createHash('sha256').update(asked).digest('hex');
+  return createHash('sha256').update(asked).digest('hex');
+};
+
+const accessProofOf = (store: Store, config: Config) => {
+  const digest = digestOf(config);
   return {
     has: async () => (await readMeta<string>(store, 'source_answered')) === digest,
     keep: () => writeMeta(store, 'source_answered', digest),
+  };
+};
+
+/** The facts about the list that earlier processes learned. */
+export const factMemoryOf = (store: Store, config: Config): FactMemory => {
+  const digest = digestOf(config);
+  return {
+    read: async () => {
+      const kept = await readMeta<KeptFacts & { readonly digest: string }>(store, 'list_facts');
+      return kept?.digest === digest ? kept : undefined;
+    },
+    keep: (kept) => writeMeta(store, 'list_facts', { ...kept, digest }),
   };
 };
 

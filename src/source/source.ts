@@ -7,6 +7,7 @@ import { createGrant, tokenEndpoint } from './http/grant.ts';
 import { createHttp, createServiceClock, type Http, refusePlainHttp } from './http/http.ts';
 import { createLocalRequestLimiter, type RequestLimiter } from './http/limiter.ts';
 import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
+import type { FactMemory } from './list/facts.ts';
 import { createListClient } from './list/list-client.ts';
 
 export type Source = ReturnType<typeof createSource>;
@@ -15,6 +16,8 @@ interface SourceDeps {
   /** The limiter that all workers share; without it, one of this process alone. */
   readonly limiter?: RequestLimiter | undefined;
   readonly proof?: AccessProof | undefined;
+  /** Where facts about the list outlive this process. */
+  readonly facts?: FactMemory | undefined;
   /** Milliseconds that the service's clock may be ahead of ours. */
   readonly clockSkewMs?: number;
 }
@@ -32,7 +35,14 @@ export const createSource = (config: SourceConfig, deps: SourceDeps = {}) => {
   const clock = createServiceClock(Math.max(leastClockSkewMs, deps.clockSkewMs ?? 0));
   const limiter = deps.limiter ?? createLocalRequestLimiter(requestLimitRules(config));
   const api = createApi({ config, http, tokens, limiter, clock, proof: deps.proof });
-  return { config, list: createListClient(api, config.list), api, tokens, clock, close: () => http.close() };
+  return {
+    config,
+    list: createListClient(api, config.list, deps.facts),
+    api,
+    tokens,
+    clock,
+    close: () => http.close(),
+  };
 };
 
 /**

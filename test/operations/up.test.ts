@@ -138,6 +138,7 @@ describe('named within a minute, and cleared within one:', () => {
       await expect.poll(async () => (await askCommands())[name], poll).toMatch(words);
     const told = await askCommands();
     expect(told.status).toContain(command);
+    expect((await ask('status')).list).toMatchObject({ shapeProven: true });
     expect(told.doctor).toContain('log of the worker');
     const timeline = () => text('#events');
     await expect.poll(timeline, poll).toMatch(words);

@@ -2,13 +2,18 @@
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { createApi } from '../../src/source/http/api.ts';
 import { createServiceClock } from '../../src/source/http/http.ts';
+import type { FactMemory } from '../../src/source/list/facts.ts';
 import { createListClient } from '../../src/source/list/list-client.ts';
 import { configFor } from './local-server.ts';
 
 /** Status and body of an answer: bytes as they stand, everything else as JSON. */
 export type MemoryAnswer = readonly [status: number, body: unknown];
 
-export const openMemoryList = (section: Partial<SourceConfigInput>, answer: (url: URL) => MemoryAnswer) => {
+export const openMemoryList = (
+  section: Partial<SourceConfigInput>,
+  answer: (url: URL) => MemoryAnswer,
+  memory?: FactMemory,
+) => {
   const config = configFor('https://memory.invalid', section);
   const api = createApi({
     config,
@@ -32,5 +37,5 @@ export const openMemoryList = (section: Partial<SourceConfigInput>, answer: (url
     limiter: { acquire: async () => 0, penalize: async () => undefined },
     clock: createServiceClock(60_000),
   });
-  return createListClient(api, config.list);
+  return createListClient(api, config.list, memory);
 };

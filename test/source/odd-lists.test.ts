@@ -1,6 +1,7 @@
 /** Lists that end, count or fail in unusual ways: each call is read, or the reading does not say that it is complete. */
 import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import { describeFacts, type FactMemory, type KeptFacts } from '../../src/source/list/facts.ts';
 import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
 import { readSimulated } from './simulated.ts';
 
@@ -39,7 +40,7 @@ const read = async (
   answer: Answer,
   more: Partial<
     Record<'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late' | 'restMs', number>
-  > & { shows?: string } = {},
+  > & { shows?: string; memory?: FactMemory } = {},
 ) => {
   const { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = more;
   const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0 } = more;
@@ -50,25 +51,29 @@ const read = async (
   const limits = { retries: 2, retry_base_ms: 1, retry_max_ms: 2 };
   const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
   const section = { limits, list: { records: 'data', pagination: { style: 'page' as const }, cursor_fields, ...list } };
-  const client = openMemoryList(section, (url) => {
-    if (url.pathname !== '/calls') return invalid;
-    requests++;
-    const { from, to, page: number = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
-    const page = number.replace('/', '');
-    const pageSize = Math.min(20, Number(size));
-    const [asked = 0, last = 0] = [from, to].map((bound) => Math.floor(Date.parse(bound ?? '') / stepMs) * stepMs);
-    const first = shows === 'end' ? Math.max(asked, last - longestMs) : asked;
-    const isInside = (at: number): boolean => at >= first && at <= Math.min(last, first + longestMs);
-    const inside = calls.slice(page === '1' ? 0 : late).filter(isInside);
-    const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
-    const records = inside
-      .slice(0, asked < middle ? count : laterCap)
-      .slice(offset, offset + pageSize)
-      .map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() }));
-    const [pages, all] = [Math.ceil(inside.length / pageSize), calls.slice(late).filter(isInside).length];
-    const answered = answer({ page: Number(page), pages, all, records });
-    return Array.isArray(answered) ? (answered as unknown as MemoryAnswer) : [200, answered];
-  });
+  const client = openMemoryList(
+    section,
+    (url) => {
+      if (url.pathname !== '/calls') return invalid;
+      requests++;
+      const { from, to, page: number = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
+      const page = number.replace('/', '');
+      const pageSize = Math.min(20, Number(size));
+      const [asked = 0, last = 0] = [from, to].map((bound) => Math.floor(Date.parse(bound ?? '') / stepMs) * stepMs);
+      const first = shows === 'end' ? Math.max(asked, last - longestMs) : asked;
+      const isInside = (at: number): boolean => at >= first && at <= Math.min(last, first + longestMs);
+      const inside = calls.slice(page === '1' ? 0 : late).filter(isInside);
+      const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
+      const records = inside
+        .slice(0, asked < middle ? count : laterCap)
+        .slice(offset, offset + pageSize)
+        .map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() }));
+      const [pages, all] = [Math.ceil(inside.length / pageSize), calls.slice(late).filter(isInside).length];
+      const answered = answer({ page: Number(page), pages, all, records });
+      return Array.isArray(answered) ? (answered as unknown as MemoryAnswer) : [200, answered];
+    },
+    more.memory,
+  );
   const seen = new Set<string>();
   const results = [];
   const first = Array.from({ length: times }, () => [start, middle] as const);
@@ -253,6 +258,21 @@ test('an error in the body of an answer 200 that stays is a failure', async () =
 test('where nothing leads to a second page, a page of five is a cap', async () => {
   const { seen, cap } = await read(90, unpaged, ({ records }) => ({ data: records.slice(0, 5) }));
   expect([seen, cap]).toEqual([90, 5]);
+});
+
+test('a later process knows the cap that an earlier one learned, for a week, and no call', async () => {
+  const kept: KeptFacts = { since: 0, facts: {} };
+  const memory: FactMemory = { read: async () => kept, keep: async (facts) => void Object.assign(kept, facts) };
+  const readOnce = () => read(90, unpaged, ({ records }) => ({ data: records.slice(0, 5) }), { memory });
+  const first = await readOnce();
+  expect(kept.facts).toMatchObject({ cap: 5 });
+  expect(describeFacts(kept.facts).join()).toContain('5 records a query, the most of any answer');
+  expect(JSON.stringify(kept)).not.toContain(`c${start}`);
+  const later = await readOnce();
+  expect(later).toMatchObject({ seen: 90, problems: [] });
+  expect(later.requests).toBeLessThan(first.requests);
+  Object.assign(kept, { since: Date.now() - 8 * 24 * hour });
+  expect(await readOnce()).toEqual(first);
 });
 
 test('a step of coarse bounds with as many calls as any query is reported, also if they are few', async () => {

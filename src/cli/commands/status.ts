@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { activityDeps, createWarehouse } from '../../app/activity-deps.ts';
 import { readNow, readUsages } from '../../app/open-health.ts';
-import { openSource } from '../../app/open-source.ts';
+import { factMemoryOf, openSource } from '../../app/open-source.ts';
 import { type Services, withStore } from '../../app/services.ts';
 import { findTemporal, listBackfills, type TemporalService } from '../../app/temporal.ts';
 import { type Alarm, judge } from '../../health/conditions.ts';
@@ -13,6 +13,7 @@ import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
+import { describeFacts } from '../../source/list/facts.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { listRefused } from '../../store/loads/loads.ts';
@@ -40,7 +41,7 @@ const describeQuotas = async (services: Services, store: Store): Promise<Record<
 };
 
 const render = (summary: Status, unsigned: boolean): string => {
-  const { holds, inbox, rules, lateEdits, sync, quarantineOpen, rereadsUnanswered, drift } = summary;
+  const { holds, inbox, rules, list, lateEdits, sync, quarantineOpen, rereadsUnanswered, drift } = summary;
   const outcomes = Object.entries(inbox.outcomes).map(([name, n]) => `${n} ${name}`);
   const oldest = inbox.oldestPendingSeconds;
   return lines(
@@ -58,6 +59,7 @@ const render = (summary: Status, unsigned: boolean): string => {
     sync && describeSync(sync),
     Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
     `windows     ${summary.windowsRead} read`,
+    list && `list        ${describeFacts(list).join('; ') || 'no limit seen'}`,
     `proof       ${describeProof(summary.provenThrough)}`,
     `quarantine  ${quarantineOpen} open${quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
     `rereads     ${summary.rereadsWaiting} waiting${rereadsUnanswered === 0 ? '' : `, ${rereadsUnanswered} without an answer`}`,
@@ -127,6 +129,7 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
     quotas: await describeQuotas(services, store),
     lateEdits: await readLateEdits(services, store),
     rules: await readRules(services, store),
+    list: (await factMemoryOf(store, services.config).read())?.facts ?? null,
     backfills: await runningBackfills(temporal),
   };
 };

@@ -1,5 +1,6 @@
 /** Facts about a list that reading it teaches, such as a cap that the service does not tell. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
+import { countOf, formatSpan } from '../../lib/count-of.ts';
 import { field, fields, type Known, type Seen, startOf, takeIn } from '../../lib/evidence.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
@@ -58,10 +59,60 @@ const shape = {
 export type Facts = Known<typeof shape>;
 export type Learned = Seen<typeof shape>;
 
-/** The facts of one list, and `learn`: nothing else changes them. */
-export const createFacts = () => {
+/** Facts that outlive a process, and when the oldest of them was learned, in milliseconds. */
+export interface KeptFacts {
+  readonly since: number;
+  readonly facts: Learned;
+}
+
+/** Where facts outlive a process. */
+export interface FactMemory {
+  read(): Promise<KeptFacts | undefined>;
+  keep(kept: KeptFacts): Promise<unknown>;
+}
+
+/** Then the list is learned anew, because a service changes its limits without a word. */
+const forgetAfterMs = 7 * 86_400_000;
+
+/** The facts of one list. `learn` adds to them, `recall` brings them up to date before a reading, `keep` ends it. */
+export const createFacts = (memory?: FactMemory) => {
   const facts = startOf(shape);
-  return { facts, learn: (seen: Learned): void => void Object.assign(facts, takeIn(shape, facts, seen)) };
+  const learn = (seen: Learned): void => void Object.assign(facts, takeIn(shape, facts, seen));
+  let since: number | undefined;
+  let last = '';
+  return {
+    facts,
+    learn,
+    recall: async (): Promise<void> => {
+      const kept = since === undefined ? await memory?.read() : undefined;
+      learn(kept?.facts ?? {});
+      since ??= kept?.since ?? Date.now();
+      if (Date.now() - since < forgetAfterMs) return;
+      Object.assign(facts, startOf(shape));
+      since = Date.now();
+    },
+    keep: async (): Promise<void> => {
+      // A span names calls, whose ids leave with an erasure. Infinite values say nothing, and JSON has none.
+      const known = Object.entries(facts).filter(
+        ([name, value]) => name !== 'span' && value !== Number.POSITIVE_INFINITY,
+      );
+      const text = JSON.stringify(known);
+      if (memory === undefined || since === undefined || text === last) return;
+      await memory.keep({ since, facts: Object.fromEntries(known) });
+      last = text;
+    },
+  };
+};
+
+/** In words, why windows are cut: the limits that this list was seen to have. Lengths are in microseconds. */
+export const describeFacts = ({ cap, longest, length = {}, page }: Learned): readonly string[] => {
+  const span = (micros: Micros): string => formatSpan(micros / 1e6);
+  return [
+    cap === undefined ? [] : `${countOf(cap, 'record')} a query, the most of any answer where more was behind it`,
+    longest === undefined ? [] : `longer windows than ${span(longest)} are refused`,
+    Object.entries(length).map(([axis, micros]) => `windows of ${span(micros)} by ${axis} are shown whole`),
+    !page ? [] : `${countOf(page, 'record')} a page`,
+  ].flat();
 };
 
 /** Whether pages of this list lately had gaps: then rows that come again may stand for others that were passed over. */

@@ -6,7 +6,7 @@ import type { Api, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest } from '../pagination/pagination.ts';
-import { createFacts, type Facts, type Learned } from './facts.ts';
+import { createFacts, type FactMemory, type Facts, type Learned } from './facts.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from './memory-limit.ts';
 import { isEmpty } from './observe.ts';
@@ -111,10 +111,10 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
  * Reads one configured list.
  * @throws CallsyncError LIST_…, from its methods, for answers that the list must not give.
  */
-export const createListClient = (api: Api, list: ListConfig) => {
+export const createListClient = (api: Api, list: ListConfig, memory?: FactMemory) => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
-  const { facts: learned, learn } = createFacts();
+  const { facts: learned, learn, recall, keep } = createFacts(memory);
   const asking = { api, list, pagination, learned, learn };
 
   return {
@@ -126,6 +126,8 @@ export const createListClient = (api: Api, list: ListConfig) => {
     hasRows: pagination.at !== undefined,
     learned,
     learn,
+    recall,
+    keep,
     /** All pages; or, where single rows can be asked for, only the page of `size` rows from `offset` on, a multiple of it. */
     readPages: (query: ListQuery, rows?: Rows) => readAhead(limit, asking, query, rows && pagination.at?.(...rows)),
     /** Total that matches a query for the price of one small request; undefined if the service offers none. */

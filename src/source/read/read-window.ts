@@ -55,6 +55,7 @@ const pursue = async <T>(reading: Reading, judge: Judge<T>): Promise<T> => {
  */
 export const readWindow = async (options: ReadWindowOptions) => {
   const { client, window, summary, signal, onProgress } = options;
+  await client.recall();
   const reading = openReading(client, options);
   const failures: CallsyncError[] = [];
   const view: View = { ...client, confirm: options.confirm ?? 'now', now: nowMicros(), failures };
@@ -81,6 +82,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
     if (pass.rows === pass.lastTotal) repeated += pass.rows - pass.ids.size;
   }
   client.learn({ longest: refused / 2 });
+  await client.keep();
   const { requests, conflicting, uncarried } = reading.tally;
   return {
     /** Distinct calls inside the window. */
