@@ -55,7 +55,7 @@ export const notificationsConfigSchema = z
       .default(conditions.map((when) => ({ when, after: when === 'unproven' ? 86_400_000 : 0 })))
       .describe('Conditions to report. By default all conditions, with unproven windows after a day.'),
     digest: a.on.describe(
-      'Send a summary of each week to every channel, once its days are compared: proven days, late calls, lost webhooks, healed differences.',
+      'Send a summary of each week to every channel, once its days are compared: proven days, missing calls, lost webhooks, healed differences.',
     ),
     page_url: a.webAddress
       .optional()

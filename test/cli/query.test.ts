@@ -117,6 +117,11 @@ test('what a query does to values is told in words of ours, with the place', asy
       /character 8\)\. Perhaps you meant to reference the column "t\.count"\./,
     ],
     ["SELECT a::regclass FROM (SELECT 'private'::text AS a) AS t", /a text is not the name of anything\. /],
+    ['SELECT 1; SELECT 2', /multiple commands into a prepared statement\. Send one query/],
+    [
+      'SELECT privte FROM sync_state',
+      /does not exist \(.*\)\. callsync query 'SELECT \* FROM sync_state LIMIT 1' shows/,
+    ],
     [
       'SELECT 1 FORM t t',
       /syntax error at or near "t" \(line 1, character 15\)\. Correct the query at the marked place/,

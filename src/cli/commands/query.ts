@@ -67,11 +67,13 @@ export const explainAt =
         cause: error,
       });
     if (!refusals.test(code)) throw error;
+    // The server names no place in a text of several statements.
+    const known =
+      code === '42601' && position === undefined ? 'Send one query, and no second statement.' : advice[code];
+    const [, table = 'calls'] = /\bFROM\s+([\w.]+)/i.exec(sql) ?? [];
+    const columns = `callsync query 'SELECT * FROM ${table} LIMIT 1' shows its columns; docs/reference/tables.md and docs/reference/marts.md explain them.`;
     throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}${place(sql, position)}.`, {
-      hint:
-        hint ??
-        advice[code] ??
-        "callsync query 'SELECT * FROM calls LIMIT 1' shows the columns; docs/reference/tables.md and docs/reference/marts.md explain them.",
+      hint: hint ?? known ?? columns,
       cause: error,
     });
   };

@@ -102,7 +102,7 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
   }
   for (const one of problems) add(one, describeProblem(one));
   const unread = subtract(layers[0]?.[1].unread ?? [], problems);
-  for (const part of unread) add(part, describeUnread(readings, part, begun));
+  for (const part of unread) add(part, describeUnread(input, part, begun));
   for (const [warehouse, painted] of layers) {
     const mine = verdicts.filter((one) => one.warehouse === warehouse);
     const overlapping = (parts: readonly Interval[]) =>
@@ -144,12 +144,18 @@ const describeProblem = ({ problem, attempts, seenAt, nextAt }: OpenProblem): Sa
 };
 
 /** Nothing was read, and nothing of it was refused. */
-const describeUnread = (readings: Readings, part: Interval, begun: number | undefined): Said => {
+const describeUnread = (input: WhyInput, part: Interval, begun: number | undefined): Said => {
   if (begun === undefined || part.to <= begun)
     return { text: 'Nobody has read it: reading began later.', command: 'backfill' };
-  const { reason = 'continuous sync, which reads the newest calls first', ...wait } = describeWait(readings, undefined);
-  return { text: `It is not read yet, and waits for ${reason}.`, ...wait, command: wait.command ?? 'backfill' };
+  const [sync, command] = hasEnded(input)
+    ? ['continuous sync, which reads the newest calls first', 'backfill']
+    : ['continuous sync, because the day has not ended', null];
+  const { reason = sync, ...wait } = describeWait(input.readings, undefined);
+  return { text: `It is not read yet, and waits for ${reason}.`, command, ...wait };
 };
+
+/** Before its end, no command proves the whole day. */
+const hasEnded = ({ day: start, now }: WhyInput): boolean => start + day <= now;
 
 const describeVerdict = (verdict: StoredVerdict, why: VerdictReasons | undefined): Said[] => {
   const { calls_listed: listed, missing, different, healed, compared_at: since } = verdict;
@@ -171,13 +177,14 @@ interface Uncompared {
 }
 
 /** Read, and without a comparison that counts. */
-const describeRead = ({ readings, comparedAfter, now, day: start }: WhyInput, part: Uncompared): Said => {
+const describeRead = (input: WhyInput, part: Uncompared): Said => {
+  const { readings, comparedAfter, now, day: start } = input;
   const { warehouse, withdrawn, failure, pending } = part;
   const refusal = pending.find(({ refused }) => refused !== null)?.refused;
   const wait = describeWait(readings, warehouse);
   const due = start + day + (comparedAfter ?? 0);
   const late = withdrawn === undefined && due > now ? `${iso(due)}, because calls may still come late` : 'a free slot';
-  const [text, command = 'reconcile'] =
+  const [text, command = hasEnded(input) ? 'reconcile' : null] =
     refusal != null
       ? [`The warehouse refuses calls${because(refusal)}.`, 'status']
       : failure !== undefined

@@ -1,4 +1,4 @@
-/** The message of a week: proven days, late calls, lost webhooks, healed differences. A line each, with its link. */
+/** The message of a week: proven days, missing calls, lost webhooks, healed differences. A line each, with its link. */
 
 import { formatCount } from '../../lib/count-of.ts';
 import { dateOf, dayMicros, nowMicros } from '../../lib/timestamps.ts';
@@ -15,38 +15,39 @@ const firstMonday = 4 * dayMicros;
 const proofMicros = dayMicros / 2;
 
 type Day = Report['days'][number];
-
-const sum = (days: readonly Day[], figure: (day: Day) => number | null): number =>
-  days.reduce((total, day) => total + (figure(day) ?? 0), 0);
+type Count = 'missing' | 'different' | 'healed';
 
 /**
- * The text of a week. Each line ends with the page of the first day that it is about.
+ * The text of one or several weeks. Each line ends with the page of the first day that it is about.
  * @param pageUrl of the status page; undefined = the line ends with the command that shows the day
  */
 export const describeWeek = ({ days, webhooks }: Pick<Report, 'days' | 'webhooks'>, pageUrl?: string): string => {
   const page = pageUrl?.replace(/\/?$/, '/');
   const names = [...new Set(days.map(({ day }) => day))];
-  const open = days.filter((one) => !isProven(one));
-  const late = names.map((name) => Math.max(...days.map((one) => (one.day === name ? (one.missing ?? 0) : 0))));
-  const link = (found: Day | undefined): string => {
-    const { day, warehouse } = found ?? (days.at(-1) as Day);
+  const open = new Set(days.filter((one) => !isProven(one)).map(({ day }) => day));
+  const sum = (all: readonly number[]): number => all.reduce((total, one) => total + one, 0);
+  const count = (name: Count): number => sum(days.map((day) => day[name] ?? 0));
+  const ofDay = (name: string) => days.filter(({ day }) => day === name);
+  // A call that several warehouses lack is one call.
+  const missing = sum(names.map((name) => Math.max(...ofDay(name).map((one) => one.missing ?? 0))));
+  const link = (isMeant: (day: Day) => boolean): string => {
+    const { day, warehouse } = days.find(isMeant) ?? (days.at(-1) as Day);
     if (page === undefined) return `callsync coverage --day ${day}`;
     return `${page}verdicts?${new URLSearchParams({ warehouse, day })}`;
   };
-  const proven = names.length - new Set(open.map(({ day }) => day)).size;
-  const differences = sum(days, (one) => one.missing) + sum(days, (one) => one.different);
+  const has = (name: Count) => (day: Day) => (day[name] ?? 0) > 0;
   return [
-    `Week from ${names[0]} to ${names.at(-1)}`,
-    `Proven days: ${proven} of ${names.length}. ${link(open[0])}`,
-    `Late calls: ${formatCount(late.reduce((total, one) => total + one, 0))}, found by comparison. ${link(days.find(({ missing }) => (missing ?? 0) > 0))}`,
+    `${names.length > 7 ? 'Weeks' : 'Week'} from ${names[0]} to ${names.at(-1)}`,
+    `Proven days: ${names.length - open.size} of ${names.length}. ${link(({ day }) => open.has(day))}`,
+    `Missing calls: ${formatCount(missing)}, found by comparison: late at the service, or gone from a warehouse. ${link(has('missing'))}`,
     `Lost webhooks: ${formatCount(webhooks.lost)} of ${formatCount(webhooks.expected)} calls. ${page === undefined ? 'callsync coverage' : `${page}#ways`}`,
-    `Healed differences: ${formatCount(sum(days, ({ healed }) => healed))} of ${formatCount(differences)}. ${link(days.find(({ healed }) => (healed ?? 0) > 0))}`,
+    `Healed differences: ${formatCount(count('healed'))} of ${formatCount(count('missing') + count('different'))}. ${link(has('healed'))}`,
   ].join('\n');
 };
 
 /**
- * Queues the message of the week that ended last, once for all processes. A store that has sent none begins with the
- * week that runs.
+ * Queues the message of the weeks that ended since the last one, once for all processes. A store that has sent none
+ * begins with the week that runs.
  * @param input.comparedAfter microseconds after which a day is compared
  */
 export const queueDigest = async (
@@ -67,7 +68,7 @@ export const queueDigest = async (
   if (told === undefined) await writeMeta(store, digest, week);
   if (told === undefined || told >= week) return;
   const summary = describeWeek(
-    await readReport(store, { ...input, range: { from: to - weekMicros, to }, now }),
+    await readReport(store, { ...input, range: { from: Date.parse(told) * 1000, to }, now }),
     pageUrl,
   );
   await store.transaction(async (tx) => {

@@ -11,7 +11,8 @@ import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
 import type { StoredVerdict, VerdictOutcome } from '../../store/windows/verdicts.ts';
-import { addVerdict, listedInEarlierWeeks, readWithdrawals } from '../../store/windows/verdicts.ts';
+import { addVerdict, latestVerdicts, listedInEarlierWeeks, readWithdrawals } from '../../store/windows/verdicts.ts';
+import { listReadRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
 import { readChanged } from '../read/read-changed.ts';
@@ -37,9 +38,14 @@ interface ReconcileWindowInput extends Omit<ReconcilePlan, 'windows'> {
 export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, options: RunOptions) => {
   const { range, axis } = input;
   const before = await listWindowCalls(deps.store, input.column, range);
+  const looked = await listLooked(deps, range);
   const asked = { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' } as const;
   const reading = await readChanged(deps, asked, options);
   const { comparison: listing } = reading;
+  const isLate = (id: string): boolean => {
+    const { time } = listing.calls.get(id) ?? {};
+    return time === undefined || looked.some(({ from, to }) => from <= time && time < to);
+  };
   const present = before.filter(({ sourceDeletedAt }) => sourceDeletedAt === null).map(({ callId }) => callId);
   const unlisted = present.filter((id) => !listing.calls.has(id));
   const suspicious =
@@ -65,6 +71,7 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
     goneCount: missingBefore + (suspicious ? unlisted.length : gone.marked.length),
     suspicious,
     excluded,
+    firstRead: new Set([...reading.fresh].filter((id) => !isLate(id))),
     callIds: [...new Set([...listing.calls.keys(), ...after.map(({ callId }) => callId)])],
   };
 
@@ -94,6 +101,12 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
   };
 };
 
+/** The parts of a window that were read or compared before: a new call elsewhere is no difference. */
+const listLooked = async ({ store }: ReadDeps, range: Range): Promise<Range[]> => [
+  ...(await listReadRanges(store, range)),
+  ...(await latestVerdicts(store, range)).map((one) => ({ from: one.window_from, to: one.window_to })),
+];
+
 /** Findings at the service and in the ledger, before any warehouse is compared. */
 interface ReconciledWindow {
   readonly input: ReconcileWindowInput;
@@ -103,6 +116,8 @@ interface ReconciledWindow {
   readonly suspicious: boolean;
   /** Listed calls that are tombstones. */
   readonly excluded: ReadonlySet<string>;
+  /** Listed calls of parts that nobody had read. */
+  readonly firstRead: ReadonlySet<string>;
   /** Calls that every warehouse must have. */
   readonly callIds: readonly string[];
 }
@@ -119,16 +134,17 @@ const reconcileWarehouse = async (
   const { result } = reading.comparison;
   const before = await readWithdrawals(deps.store, target.warehouse.name);
   const found = await compareWarehouse(deps, target, { callIds, range, level, alive });
-  // A call that was marked missing just now is sent again for that alone.
-  const marked = new Set(gone.marked);
-  const different = new Set([...found.different].filter((id) => !marked.has(id)));
-  const comparison = { ...found, different };
+  // A call that was marked missing or read for the first time just now is sent for that alone.
+  const sent = new Set([...gone.marked, ...window.firstRead]);
+  const others = (ids: ReadonlySet<string>) => new Set([...ids].filter((id) => !sent.has(id)));
+  const comparison = { ...found, missing: others(found.missing), different: others(found.different) };
   const touched = new Set([...reading.fresh, ...reading.changed, ...gone.marked, ...gone.found]);
   const unhealed = await healWarehouse(deps, target, { comparison, touched, level, alive });
   const removed = await removeUnexpected(deps, target, found.unexpected, options);
   const judged = {
     ...reading,
     ...comparison,
+    fresh: others(reading.fresh),
     unexpected: found.unexpected.map(({ callId }) => callId),
     removed,
     listed: reading.comparison.calls.keys(),

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { terminal, transient } from '../../../src/lib/errors.ts';
@@ -15,7 +15,7 @@ import { observationOf } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, testSecret } from '../../webhook/support/receiver.ts';
-import { day, useInstallation } from './installation.ts';
+import { day, openInstallation, useInstallation } from './installation.ts';
 
 const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
 const from = new Date(Date.parse(to) - 12 * 86_400_000).toISOString();
@@ -52,6 +52,21 @@ test('reconciling proves every window of an installation that has everything', a
   const [listed] = await column(here.store, 'SELECT count(*)::int FROM ledger WHERE poll_at IS NOT NULL');
   expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'fields', compared_by: 'test' });
   expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
+});
+
+test('calls of a day that nobody had read are no differences, and calls that appear there later are', async () => {
+  const opened = await openInstallation({ simulator: { seed: 7, calls: { count: 60, from, to } } });
+  onTestFinished(opened.close);
+  const range = { from: opened.range.from, to: opened.range.to - 10 * day };
+  await opened.backfill({ from: range.from + 6 * day, to: range.to });
+  await opened.drain();
+  const unread = { range: { from: range.from, to: range.from + 6.5 * day } };
+  const none = { healed: 0, missing: 0, different: 0, healedCalls: 0 };
+  expect(await opened.reconcile(unread)).toMatchObject({ windows: 7, proven: 7, ...none });
+  const [late] = await column(opened.store, 'SELECT call_id FROM ledger ORDER BY call_timestamp LIMIT 1');
+  for (const table of ['callsync.ledger', 'callsync.ledger_documents', 'callsync.warehouse_calls', 'wh_main.calls'])
+    await opened.query(`DELETE FROM ${table} WHERE call_id = $1`, [late]);
+  expect(await opened.reconcile({ ...unread, force: true })).toMatchObject({ healed: 1, missing: 1, healedCalls: 1 });
 });
 
 test('the warehouse says how fresh and proven it is, also while nothing is loaded, and only when due', async () => {
