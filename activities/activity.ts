@@ -2,17 +2,10 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { CallsyncError } from '../src/lib/errors.ts';
+import type { LongRun } from '../src/pipeline/deps.ts';
 
-/** Context of a running activity from Temporal. */
-export interface ActivityRun<P> {
-  readonly signal: AbortSignal;
-  /** 1 at first. */
-  readonly attempt: number;
-  /** The last progress that an earlier attempt reported. */
-  readonly resume: P | undefined;
-  /** Stores progress for the next attempt. */
-  onProgress(progress: P): void;
-}
+/** Context of a running activity from Temporal. `attempt`: 1 at first. */
+export type ActivityRun<P> = LongRun<P> & { readonly attempt: number };
 
 type Deps = { readonly log: (event: string, fields: Record<string, unknown>) => void };
 type Work = (run: ActivityRun<never>, ...input: never[]) => Promise<unknown>;

@@ -1,5 +1,5 @@
 /** The activities of a worker, made from its dependencies: each is one use case. Each may run twice, late or concurrently. */
-import type { Range, ReconcilePlan, ReconcileRequest, ReconcileTotals } from '../schemas/orchestration.ts';
+import type { Range, ReconcilePlan, ReconcileRequest } from '../schemas/orchestration.ts';
 import { listPending, loadPending } from '../src/pipeline/load/load-pending.ts';
 import { runMaintenance } from '../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
@@ -23,8 +23,6 @@ export interface ActivityDeps extends SyncDeps, RereadDeps, ReconcileDeps, Maint
 /** Longest run of windows. Short runs show progress in the history, and a deploy does not wait for them. */
 const reconcileSeconds = 600;
 
-type ReconcileProgress = { readonly done: number; readonly totals: ReconcileTotals };
-
 /** Sync, inbox merge and re-reads of single calls have their own slots and their own share of the request limit. */
 export const createLiveActivities = (deps: ActivityDeps) =>
   createActivities(deps, {
@@ -46,7 +44,7 @@ export const createReadActivities = (deps: ActivityDeps) =>
     rereadWindows: (run: ActivityRun<RereadProgress>, plan: Parameters<typeof rereadWindows>[1]) =>
       rereadWindows(deps, plan, run),
     planReconcile: (_, request: ReconcileRequest) => planReconcile(deps, deps.reconcile, request),
-    reconcileWindows: (run: ActivityRun<ReconcileProgress>, plan: ReconcilePlan) =>
+    reconcileWindows: (run: ActivityRun<Awaited<ReturnType<typeof reconcileWindows>>>, plan: ReconcilePlan) =>
       reconcileWindows(deps, plan, { ...run, maxSeconds: reconcileSeconds }),
   });
 

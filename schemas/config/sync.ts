@@ -97,3 +97,30 @@ export type SyncConfig = z.infer<typeof syncConfigSchema>;
 /** The instant in microseconds that `start_from` means for a first start at `now`, in milliseconds. */
 export const resolveStart = (startFrom: string, now: number): number =>
   parseInstant(startFrom) ?? (now - (parseDuration(startFrom) ?? 0)) * 1000;
+
+export type SyncSettings = ReturnType<typeof readSettings>;
+
+const allMicros = <T extends Record<string, number>>(times: T) =>
+  Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, Math.round(ms * 1000)])) as T;
+
+/** The settings as the use cases take them, with lengths in microseconds. @param now milliseconds, where a first sync may begin. */
+export const readSettings = (sync: SyncConfig, now = Date.now()) => {
+  const { target_calls: targetCalls, ...window } = sync.window;
+  const { horizon, share, sample, delay, max_horizon: maxHorizon } = sync.reread;
+  const { enabled, level, age, span, interval, backlog_days: backlogDays, rows_days: rowsDays } = sync.reconcile;
+  return {
+    windows: { ...allMicros(window), targetCalls },
+    sync: {
+      ...allMicros({ settle: sync.settle, lookback: sync.lookback, interval: sync.interval }),
+      /** Start of the first run; a stored start wins. */
+      start: resolveStart(sync.start_from, now),
+      direction: sync.order,
+    },
+    reread: {
+      ...allMicros({ delay, maxHorizon }),
+      /** `horizon`: undefined = learned. */
+      ...{ share, sample, horizon: horizon === 'learned' ? undefined : Math.round(horizon * 1000) },
+    },
+    reconcile: { ...allMicros({ age, span, interval }), enabled, level, backlogDays, rowsDays },
+  };
+};

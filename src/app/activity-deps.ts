@@ -1,6 +1,6 @@
 /** Warehouses of a process, and what folding, loading and activities depend on. */
 import type { ActivityDeps } from '../../activities/create-activities.ts';
-import { resolveStart } from '../../schemas/config/sync.ts';
+import { readSettings } from '../../schemas/config/sync.ts';
 import type { WarehouseConfig } from '../../schemas/config/warehouses.ts';
 import type { Config } from '../../schemas/config.ts';
 import { type Ages, createAges } from '../calls/age.ts';
@@ -14,7 +14,7 @@ import { openMartColumns, renderViews } from '../marts/render-views.ts';
 import type { IngestDeps, WarehouseTarget } from '../pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../pipeline/load/check-ledger.ts';
 import { versionOfRules } from '../privacy/rules.ts';
-import { defaultAxis, endOfProcessingAxis } from '../source/list/list-query.ts';
+import { endOfProcessingAxis } from '../source/list/list-query.ts';
 import { createLease } from '../store/lease.ts';
 import { beginWalk, registerWarehouse } from '../store/loads/warehouses.ts';
 import { createQuotaMemory } from '../store/meta.ts';
@@ -27,9 +27,6 @@ import type { Warehouse } from '../warehouse/warehouse.ts';
 import { openPrivacy, type Services } from './services.ts';
 
 const hourMs = 3_600_000;
-const micros = (ms: number): number => Math.round(ms * 1000);
-const allMicros = <T extends Record<string, number>>(times: T) =>
-  Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, micros(ms)])) as T;
 
 /** Path of the field of a record that holds the end of processing. */
 export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
@@ -48,7 +45,7 @@ export const ingestDeps = <P extends { store: Store; targets: readonly Warehouse
     isForeign: privacy?.isForeign,
     ...(privacy && { seal: privacy.seal, rulesVersion: versionOfRules(config.privacy) ?? '' }),
     log,
-    clockSkew: micros(config.sync.clock_skew),
+    clockSkew: Math.round(config.sync.clock_skew * 1000),
     confirmWebhooks: config.sync.confirm_webhooks,
     drift: createDriftWatch(parts.store, log),
     processedField: processedFieldOf(config),
@@ -79,20 +76,11 @@ export const activityDeps = (
   services: Services,
   parts: Pick<ActivityDeps, 'store' | 'targets' | 'source' | 'observer'>,
 ): ActivityDeps => {
-  const { sync, store: storeConfig, source } = services.config;
-  const { target_calls: targetCalls, ...window } = sync.window;
-  const { horizon, share, sample, delay, max_horizon: maxHorizon } = sync.reread;
-  const { enabled, level, age, span, interval, backlog_days: backlogDays, rows_days: rowsDays } = sync.reconcile;
+  const { store: storeConfig, sync } = services.config;
   return {
     ...ingestDeps(services, parts),
+    ...readSettings(sync),
     now: () => new Date(),
-    windows: { ...allMicros(window), targetCalls },
-    sync: {
-      ...allMicros({ settle: sync.settle, lookback: sync.lookback, interval: sync.interval }),
-      axis: defaultAxis(source.list).name,
-      start: resolveStart(sync.start_from, Date.now()),
-      direction: sync.order,
-    },
     retention: {
       bodies: storeConfig.inbox_retention,
       deliveries: storeConfig.delivery_retention,
@@ -106,11 +94,6 @@ export const activityDeps = (
       loads: storeConfig.warehouse_log_retention,
       verdicts: storeConfig.verdict_retention,
     },
-    reread: {
-      ...allMicros({ delay, maxHorizon }),
-      ...{ share, sample, horizon: horizon === 'learned' ? undefined : micros(horizon) },
-    },
-    reconcile: { ...allMicros({ age, span, interval }), enabled, level, backlogDays, rowsDays },
     version: readVersion(),
   };
 };

@@ -1,5 +1,6 @@
 /** Dependencies of the use cases. Use cases know nothing of Temporal; an activity or a command passes these in. */
 
+import type { SyncSettings } from '../../schemas/config/sync.ts';
 import { CallsyncError } from '../lib/errors.ts';
 import type { Source } from '../source/source.ts';
 import type { GateRules } from '../store/gate.ts';
@@ -46,14 +47,21 @@ export interface WorkObserver {
 }
 
 /** Reading the service as well. */
-export interface ReadDeps extends IngestDeps {
+export interface ReadDeps extends IngestDeps, Pick<SyncSettings, 'windows'> {
   readonly source: Source;
-  /** Lengths of windows in microseconds, and the calls that one is to have. */
-  readonly windows: Readonly<Record<'initial' | 'min' | 'max' | 'targetCalls', number>>;
 }
 
 /** Stops a long use case, and takes its signs of life. */
 export type RunOptions = { readonly signal: AbortSignal; readonly alive: () => void };
+
+/** A long use case that may go on where an earlier attempt stopped. */
+export interface LongRun<Progress> {
+  readonly signal: AbortSignal;
+  /** The last progress that an earlier attempt reported. */
+  readonly resume?: Progress | undefined;
+  /** Stores progress for the next attempt. */
+  onProgress(progress: Progress): void;
+}
 
 /** Names of the configured warehouses. */
 export const namesOf = ({ targets }: Pick<IngestDeps, 'targets'>): readonly string[] =>

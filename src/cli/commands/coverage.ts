@@ -1,3 +1,4 @@
+import { readSettings } from '../../../schemas/config/sync.ts';
 import type { Config } from '../../../schemas/config.ts';
 import { processedFieldOf } from '../../app/activity-deps.ts';
 import { explain } from '../../app/open-health.ts';
@@ -17,24 +18,23 @@ import { toOption } from '../shell/range.ts';
 const defaultDays = 30;
 
 /** How many days that were read have no good verdict yet, and by when the schedule will have judged them. */
-const describeUnjudged = async ({ sync, source, ...config }: Config, store: Store, now: number) => {
-  const chosen = chooseAxis(source.list, processedFieldOf({ source }));
+const describeUnjudged = async (config: Config, store: Store, now: number) => {
+  const chosen = chooseAxis(config.source.list, processedFieldOf(config));
   if (chosen === undefined) return { days: 0, judgedBy: null, lines: [] };
   const listed = await listDays(store, { axis: chosen.axis, warehouses: Object.keys(config.warehouses), to: now });
   const days = listed.filter((one) => !one.judged);
   const isCompared = (one: JudgedDay): boolean => one.judged && one.rowsAt >= now - rowsWithin;
   const level = `Proven: ${countOf(listed.length - days.length, 'day')}; rows compared in the last 30 days: ${listed.filter(isCompared).length}; other days: guards only (docs/explanation/completeness.md).`;
   if (days.length === 0) return { days: 0, judgedBy: null, lines: listed.length === 0 ? [] : [level] };
-  const { judgedBy, hint } = forecast(sync.reconcile, days, now);
+  const { judgedBy, hint } = forecast(config.sync, days, now);
   const waiting = `Read days that wait for a comparison: ${days.length}. ${hint}`;
   return { days: days.length, judgedBy, lines: [level, waiting] };
 };
 
-const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedDay[], now: number) => {
+const forecast = (sync: Config['sync'], days: readonly JudgedDay[], now: number) => {
   const none = (hint: string) => ({ judgedBy: null, hint });
-  if (!reconcile.enabled) return none('sync.reconcile is off: run callsync reconcile, or turn it on.');
-  const micros = { age: reconcile.age * 1000, span: reconcile.span * 1000, interval: reconcile.interval * 1000 };
-  const by = forecastVerdicts(days, { ...micros, backlogDays: reconcile.backlog_days }, now);
+  if (!sync.reconcile.enabled) return none('sync.reconcile is off: run callsync reconcile, or turn it on.');
+  const by = forecastVerdicts(days, readSettings(sync).reconcile, now);
   if (by === undefined || !Number.isFinite(by))
     return none('sync.reconcile.backlog_days is 0: only callsync reconcile compares days before sync.reconcile.span.');
   const judgedBy = iso(by);

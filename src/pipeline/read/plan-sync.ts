@@ -3,27 +3,18 @@
  * scheduled time.
  */
 
-import type { Direction, Range } from '../../../schemas/orchestration.ts';
+import type { SyncSettings } from '../../../schemas/config/sync.ts';
+import type { Range } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Interval, subtract } from '../../lib/intervals.ts';
 import { serviceNow } from '../../source/http/http.ts';
 import { asLive } from '../../source/http/limiter.ts';
-import { axisOf, isCuttable, splitWindow } from '../../source/list/list-query.ts';
+import { axisOf, defaultAxis, isCuttable, splitWindow } from '../../source/list/list-query.ts';
 import * as stored from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 
-interface SyncDeps extends ReadDeps {
+interface SyncDeps extends ReadDeps, Pick<SyncSettings, 'sync'> {
   readonly now: () => Date;
-  readonly sync: {
-    /** Microseconds. */
-    readonly settle: number;
-    readonly lookback: number;
-    /** Start of the first run; a stored start wins. */
-    readonly start: number;
-    readonly interval: number;
-    readonly direction: Direction;
-    readonly axis: string;
-  };
 }
 
 /** Runs that a time limit ended leave windows behind the watermark that were read too soon: they are looked for so far back. */
@@ -41,7 +32,8 @@ const [shortestRun, longestRun] = [5, 120];
 
 /** The watermark decides where to begin: it does not move while the sync is down, unlike a start relative to now. */
 export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal) => {
-  const { axis, settle, lookback, start, direction } = sync;
+  const { settle, lookback, start, direction } = sync;
+  const axis = defaultAxis(source.list.list).name;
   const { watermark, startedFrom } = (await stored.advanceWatermark(store, { axis, start })) ?? {
     watermark: start,
     startedFrom: start,
@@ -156,11 +148,7 @@ const mostCounts = 100;
  * `range` = the range up to the service's now less the settling time: a future window would count as read.
  */
 export const countRange = async (
-  deps: Pick<ReadDeps, 'source' | 'windows'> & {
-    readonly now: () => Date;
-    /** Microseconds. */
-    readonly sync: { readonly settle: number };
-  },
+  deps: Pick<SyncDeps, 'now' | 'source' | 'windows'> & { readonly sync: Pick<SyncSettings['sync'], 'settle'> },
   { axis, range: asked }: { readonly axis: string; readonly range: Range },
   signal: AbortSignal,
 ) => {

@@ -6,7 +6,7 @@ import { iso } from '../../lib/timestamps.ts';
 import { axisOf, boundStep, halveWindow, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp, readWindow, type WindowResult } from '../../source/read/read-window.ts';
 import { recordWindow, replaceProblems, uncoveredRanges } from '../../store/windows/windows.ts';
-import type { ReadDeps, RunOptions } from '../deps.ts';
+import type { LongRun, ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 
 interface ReadRangePartInput {
@@ -61,13 +61,8 @@ export const nextLength = (length: number, calls: number, deps: ReadDeps): numbe
 export const readRangePart = async (
   deps: ReadDeps,
   input: ReadRangePartInput,
-  options: {
-    readonly signal: AbortSignal;
-    readonly onProgress: (progress: RangePartProgress) => void;
-    readonly resume?: RangePartProgress | undefined;
-    /** 1 at first. */
-    readonly attempt: number;
-  },
+  /** `attempt`: 1 at first. */
+  options: LongRun<RangePartProgress> & { readonly attempt: number },
 ) => {
   const startedAt = performance.now();
   const beginning = {

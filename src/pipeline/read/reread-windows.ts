@@ -1,5 +1,6 @@
 /** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
 
+import type { SyncSettings } from '../../../schemas/config/sync.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { addTotals, planningInterval, type RereadTotals } from '../../../schemas/orchestration.ts';
 import { type Interval, subtract, unite } from '../../lib/intervals.ts';
@@ -12,7 +13,7 @@ import { forgetAnswered, listRereads, type Reread, settleRereads } from '../../s
 import * as late from '../../store/ledger/late-changes.ts';
 import { readCallTimes } from '../../store/ledger/read-ledger.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
-import type { ReadDeps } from '../deps.ts';
+import type { LongRun, ReadDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { chooseAxis } from './choose-axis.ts';
 import { readChanged } from './read-changed.ts';
@@ -20,9 +21,8 @@ import { nextLength } from './read-range-part.ts';
 
 type LateBasis = Parameters<typeof late.readLateChanges>[1];
 
-interface RereadDeps extends ReadDeps {
+interface RereadDeps extends ReadDeps, Pick<SyncSettings, 'reread'> {
   readonly now: () => Date;
-  readonly reread: RereadRules;
 }
 
 const emptyRereadTotals: RereadTotals = { listed: 0, changed: 0, fetched: 0, requests: 0 };
@@ -82,11 +82,7 @@ export interface RereadProgress {
 export const rereadWindows = async (
   deps: RereadDeps,
   plan: Awaited<ReturnType<typeof planRereads>>,
-  options: {
-    readonly signal: AbortSignal;
-    readonly resume?: RereadProgress | undefined;
-    readonly onProgress: (progress: RereadProgress) => void;
-  },
+  options: LongRun<RereadProgress>,
 ): Promise<RereadTotals> => {
   let { part: index, doneTo, totals } = options.resume ?? { part: 0, doneTo: null, totals: emptyRereadTotals };
   const cuttable = isCuttable(axisOf(deps.source.list.list, plan.axis));
@@ -140,18 +136,7 @@ export const readLateEditStatus = async (deps: RereadDeps) => {
 
 // Chooses the windows to re-read now: pure, from the bands and the earlier coverage. All times in microseconds.
 
-/** Times in microseconds. */
-interface RereadRules {
-  /** Fixed horizon; undefined = learned. */
-  readonly horizon: number | undefined;
-  /** Share of changes to be caught, 0 to 1. */
-  readonly share: number;
-  readonly maxHorizon: number;
-  /** Longest time from a change until callsync reads it. */
-  readonly delay: number;
-  /** Share of the windows beyond the horizon that is re-read all the same, 0 to 1. */
-  readonly sample: number;
-}
+type RereadRules = SyncSettings['reread'];
 
 interface RereadPart extends Interval {
   /** Time of the last reading of these calls; null = long ago. */

@@ -1,5 +1,6 @@
 /** Chooses the windows to reconcile, and reconciles a list of them. */
 
+import type { SyncSettings } from '../../../schemas/config/sync.ts';
 import type { Range, ReconcilePlan, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
 import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError, describeError } from '../../lib/errors.ts';
@@ -9,26 +10,18 @@ import { noteComparison } from '../../store/windows/comparisons.ts';
 import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { namesOf, unlessAway } from '../deps.ts';
+import { type LongRun, namesOf, unlessAway } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
 import { chooseAxis, requireAxis } from '../read/choose-axis.ts';
-import { findUnjudged, type forecastVerdicts, type JudgedDay, listDays, listWithdrawn } from './judged-days.ts';
+import { findUnjudged, type JudgedDay, listDays, listWithdrawn } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
 import { removeStray } from './remove-unexpected.ts';
 
 /** The rows of every judged day are compared at least this often. */
 export const rowsWithin = 30 * day;
 
-type ReconcileSettings = Parameters<typeof forecastVerdicts>[1] & {
-  /** Comparisons that nobody asked for. */
-  readonly enabled: boolean;
-  readonly level: ReconcilePlan['level'];
-  /**
-   * Least number of judged days of which each run compares the rows, longest ago first. callsync adds as many as
-   * bring every day round within `rowsWithin`. 0 = never.
-   */
-  readonly rowsDays: number;
-};
+type ReconcileSettings = SyncSettings['reconcile'];
+type ReconcileProgress = { readonly done: number; readonly totals: ReconcileTotals };
 
 /**
  * The windows of one run, each a UTC day; one whole window where the list cannot be cut by time. A request for a range
@@ -81,6 +74,7 @@ const chooseDays = (
     .filter((one) => !isRecent(one))
     .sort((a, b) => a.attemptedAt - b.attemptedAt || a.from - b.from)
     .slice(0, again ? undefined : settings.backlogDays);
+  // 0 = never. Otherwise each run compares the rows of at least so many days, longest ago first.
   const comparesRows = settings.rowsDays > 0;
   const isChanged = (one: JudgedDay): boolean => (loadedAt.get(one.from) ?? 0) > one.rowsAt;
   const judged = again ? [] : days.filter((one) => one.judged);
@@ -128,13 +122,8 @@ const mostFailuresInRow = 3;
 export const reconcileWindows = async (
   deps: ReconcileDeps,
   plan: ReconcilePlan,
-  options: {
-    readonly signal: AbortSignal;
-    readonly maxSeconds: number;
-    readonly resume?: { readonly done: number; readonly totals: ReconcileTotals } | undefined;
-    readonly onProgress: (progress: { readonly done: number; readonly totals: ReconcileTotals }) => void;
-  },
-): Promise<{ readonly done: number; readonly totals: ReconcileTotals }> => {
+  options: LongRun<ReconcileProgress> & { readonly maxSeconds: number },
+): Promise<ReconcileProgress> => {
   const startedAt = performance.now();
   let { done, totals } = options.resume ?? { done: 0, totals: emptyReconcileTotals };
   let failures = 0;

@@ -34,7 +34,7 @@ const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
     source,
     windows: { initial: hour, min: second, max: 31 * 24 * hour, targetCalls: 1_000 },
     now: () => new Date(),
-    sync: { settle, lookback, start: second, interval: minute, direction: 'newest_first', axis, ...sync },
+    sync: { settle, lookback, start: second, interval: minute, direction: 'newest_first', ...sync },
   };
   const serviceNow = async () => Date.parse((await simulator.setClock({})).now) * 1000;
   return { deps, simulator, source, serviceNow };
