@@ -76,24 +76,11 @@ export const activityDeps = (
   services: Services,
   parts: Pick<ActivityDeps, 'store' | 'targets' | 'source' | 'observer'>,
 ): ActivityDeps => {
-  const { store: storeConfig, sync } = services.config;
   return {
     ...ingestDeps(services, parts),
-    ...readSettings(sync),
+    ...readSettings(services.config.sync),
     now: () => new Date(),
-    retention: {
-      bodies: storeConfig.inbox_retention,
-      deliveries: storeConfig.delivery_retention,
-      quarantine: storeConfig.quarantine_retention,
-      websocketFrames: storeConfig.frame_retention,
-      loads: storeConfig.load_retention,
-      verdicts: storeConfig.verdict_retention,
-    },
-    logRetention: {
-      deliveries: storeConfig.warehouse_log_retention,
-      loads: storeConfig.warehouse_log_retention,
-      verdicts: storeConfig.verdict_retention,
-    },
+    retention: services.config.store,
     version: readVersion(),
   };
 };

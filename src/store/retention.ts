@@ -1,19 +1,12 @@
 /** Deletes expired rows in batches, so that tables stay small and no transaction waits long. */
+import type { Config } from '../../schemas/config.ts';
 import { dayMs as day } from '../lib/timestamps.ts';
 import { type Queryable, raw, type Sql, sql } from '../postgres/database.ts';
 import { isHeldSql } from './store.ts';
 
-/** Milliseconds; undefined = no limit. */
-interface RetentionRules {
-  /** Bodies of folded deliveries, and deliveries that were rejected. */
-  readonly bodies: number;
-  /** Outcome of deliveries, which also recognises a known body under a new delivery id. */
-  readonly deliveries: number;
-  readonly quarantine: number;
-  readonly websocketFrames: number;
-  readonly loads: number;
-  readonly verdicts?: number | undefined;
-}
+type Retention = Extract<keyof Config['store'], `${string}_retention`>;
+/** Milliseconds, as configured. */
+export type RetentionRules = Pick<Config['store'], Retention>;
 
 /** Rows of one statement, and statements of one run for each table. The next run continues. */
 const batchRows = 500;
@@ -32,7 +25,6 @@ type Attempt = <T>(kind: string, step: () => Promise<T>) => Promise<T | undefine
 export const expireRows = async (db: Queryable, rules: RetentionRules, attempt: Attempt = (_, step) => step()) => {
   const counts: Record<string, number> = {};
   for (const [name, { keepMs, expire }] of Object.entries(expiries(rules))) {
-    if (keepMs === undefined) continue;
     const count = await attempt(name, () => expireKind(db, expire, keepMs));
     if (count !== undefined) counts[name] = count;
   }
@@ -72,18 +64,18 @@ const countGone = sql`INSERT INTO expired_deliveries AS e (day, outcome, deliver
   ON CONFLICT (day, outcome) DO UPDATE SET deliveries = e.deliveries + excluded.deliveries`;
 
 /** A statement for an age; it returns one row for each that it expired. */
-type Expiry = { readonly keepMs: number | undefined; readonly expire: (age: Sql) => Sql };
+type Expiry = { readonly keepMs: number; readonly expire: (age: Sql) => Sql };
 
 const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
   bodies: {
-    keepMs: rules.bodies,
+    keepMs: rules.inbox_retention,
     expire: (age) => {
       const old = sql`body IS NOT NULL AND outcome <> 'pending' AND received_at < ${age} ORDER BY received_at`;
       return sql`UPDATE inbox SET body = NULL WHERE ${isExpired('seq', 'inbox', old)} RETURNING 1`;
     },
   },
   rejected: {
-    keepMs: rules.bodies,
+    keepMs: rules.inbox_retention,
     expire: (age) => sql`WITH gone AS (
             DELETE FROM inbox
              WHERE ${isExpired('seq', 'inbox', sql`outcome = 'rejected' AND received_at < ${age} ORDER BY received_at`)} RETURNING seq, received_at, outcome),
@@ -92,7 +84,7 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
           SELECT 1 FROM gone`,
   },
   deliveries: {
-    keepMs: rules.deliveries,
+    keepMs: rules.delivery_retention,
     expire: (age) => sql`WITH gone AS (
             DELETE FROM inbox WHERE seq = ANY(ARRAY(
               SELECT seq FROM inbox i WHERE received_at < ${age} AND outcome <> 'pending'
@@ -104,7 +96,7 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
           SELECT 1 FROM gone`,
   },
   quarantine: {
-    keepMs: rules.quarantine,
+    keepMs: rules.quarantine_retention,
     expire: (age) => {
       const old = sql`${heldByNone} AND state = 'open' AND received_at < ${age} AND ${cameSince} ORDER BY id`;
       return deleteExpired('id', 'quarantine', old);
@@ -124,12 +116,12 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
     },
   },
   websocketFrames: {
-    keepMs: rules.websocketFrames,
+    keepMs: rules.frame_retention,
     expire: (age) => sql`DELETE FROM websocket_frames
            WHERE received_at < ${age} AND ${isExpired('id', 'websocket_frames', sql`${heldByNone} ORDER BY id`)} RETURNING 1`,
   },
   loads: {
-    keepMs: rules.loads,
+    keepMs: rules.load_retention,
     expire: (age) => sql`DELETE FROM loads WHERE load_id IN (
             SELECT l.load_id FROM warehouses w CROSS JOIN LATERAL (
               SELECT load_id FROM loads l
@@ -141,7 +133,7 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
   // Not sooner: with these rows, a returning warehouse gets only its missing calls. Without them, callsync treats it as
   // never compared. The lock on its row makes a walk wait if it is configured again meanwhile.
   removed: {
-    keepMs: rules.deliveries,
+    keepMs: rules.delivery_retention,
     expire: (age) => sql`WITH removed AS MATERIALIZED (
             SELECT name FROM warehouses WHERE configured_at < least(${age}, now() - interval '7 days') ${unlessLocked}),
           calls AS (
@@ -155,9 +147,12 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
           forgotten AS (UPDATE warehouses SET compared_at = NULL WHERE name IN (SELECT name FROM removed))
           SELECT 1 FROM calls UNION ALL SELECT 1 FROM loads`,
   },
-  events: { keepMs: rules.deliveries, expire: (age) => deleteExpired('id', 'events', sql`at < ${age} ORDER BY at`) },
+  events: {
+    keepMs: rules.delivery_retention,
+    expire: (age) => deleteExpired('id', 'events', sql`at < ${age} ORDER BY at`),
+  },
   verdicts: {
-    keepMs: rules.verdicts,
+    keepMs: rules.verdict_retention,
     // The chain now begins behind the last deleted digest.
     expire: (age) => sql`WITH gone AS (
             DELETE FROM verdicts WHERE verdict_id IN (
@@ -180,7 +175,7 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
             SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at < ${age} LIMIT ${batchRows}) RETURNING 1`,
   },
   rereads: {
-    keepMs: rules.deliveries,
+    keepMs: rules.delivery_retention,
     expire: (age) => deleteExpired('call_id', 'rereads', sql`requested_at < ${age}`),
   },
 });

@@ -10,6 +10,7 @@ import { expireRows } from '../../src/store/retention.ts';
 import { createProofKeys } from '../../src/store/windows/chain.ts';
 import { day, useInstallation } from '../pipeline/reconcile/installation.ts';
 import { openCli, withoutService } from '../support/cli.ts';
+import { retention } from '../support/pipeline.ts';
 import { column } from '../support/rows.ts';
 import { pictures, usePage, violations } from './support/browser.ts';
 
@@ -123,10 +124,10 @@ test('deliveries are counted although their rows have expired, and events that a
   );
   const before = (await read()).deliveries;
   expect(before).toEqual({ accepted: 1, rejected: 2 });
-  const rules = { bodies: day / 1000, quarantine: day, websocketFrames: day, loads: day };
-  await expireRows(here.store, { ...rules, deliveries: 9e12 });
+  const rules = { ...retention, inbox_retention: day / 1000 };
+  await expireRows(here.store, { ...rules, delivery_retention: 9e12 });
   await here.query(`INSERT INTO callsync.inbox (received_at, outcome) VALUES ('2026-01-20T13:00:00Z', 'rejected')`);
-  await expireRows(here.store, { ...rules, deliveries: day / 1000 });
+  await expireRows(here.store, { ...rules, delivery_retention: day / 1000 });
   expect(await column(here.store, 'SELECT count(*)::int FROM inbox')).toEqual([0]);
   expect((await read()).deliveries).toEqual({ accepted: 1, rejected: 3 });
   await here.query(

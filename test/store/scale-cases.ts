@@ -23,7 +23,7 @@ import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { advanceWatermark, recordWindow, uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import { logRetention, register, retention, usePipeline } from '../support/pipeline.ts';
+import { register, retention, usePipeline } from '../support/pipeline.ts';
 import { asAdmin, connect } from '../support/postgres.ts';
 import { makeDelivery } from '../webhook/support/deliveries.ts';
 import { callIdOf, type FilledStore, fillStore } from './fill-store.ts';
@@ -165,7 +165,7 @@ const runSteadyState = async (store: Store, calls: number): Promise<void> => {
   await listAgents(store);
   await measureWebhooks(store, { from: now, to: now + 1, until: now });
   await listDrift(store);
-  await runMaintenance({ ...deps, targets: [], retention, logRetention });
+  await runMaintenance({ ...deps, targets: [], retention });
 };
 
 const receive = async (store: Store, callIds: readonly string[]): Promise<void> => {

@@ -12,7 +12,7 @@ import { joinCounters, readCounters } from '../../src/store/status/counters.ts';
 import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store } from '../../src/store/store.ts';
 import { checkPostgresAccess } from '../../src/warehouse/postgres/index.ts';
-import { aroundStatements, deliver, logRetention, retention, untilBlocked, usePipeline } from '../support/pipeline.ts';
+import { aroundStatements, deliver, retention, untilBlocked, usePipeline } from '../support/pipeline.ts';
 import { createDatabase, databaseForTest, runOnServer } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 
@@ -226,7 +226,7 @@ describe('deliveries and texts are locked in one order', () => {
   ])('and what others hold is left by what expires to its next run: %s', async (kind, table, insert) => {
     await store().query(`${insert} FROM generate_series(1, 3) AS n`);
     const key = table === 'inbox' ? 'seq' : 'id';
-    const rules = { ...retention, deliveries: 1e13 };
+    const rules = { ...retention, delivery_retention: 1e13 };
     const held = `${table} WHERE ${key} = (SELECT min(${key}) + 1 FROM ${table})`;
     expect(await besideHolder(held, 1, () => expireRows(store(), rules))).toMatchObject({ [kind]: 2 });
     expect(await expireRows(store(), rules)).toMatchObject({ [kind]: 1 });
@@ -267,7 +267,14 @@ test('expired are rows of every table that grows, and none that is needed', asyn
     INSERT INTO meta (key, value, updated_at) VALUES ('import:old', '{}', now() - interval '91 days'), ('import:new', '{}', now())`);
   expect(await expireRows(store(), retention)).toEqual({
     ...{ bodies: 0, events: 0, removed: 0, problems: 0, rereads: 0, rejected: 1_100, deliveries: 1, quarantine: 1 },
-    ...{ replayed: 1, dropped: 1, websocketFrames: 1, loads: 4_000 - Math.floor((2_000 * 4) / 3), imports: 1 },
+    ...{
+      replayed: 1,
+      dropped: 1,
+      websocketFrames: 1,
+      loads: 4_000 - Math.floor((2_000 * 4) / 3),
+      imports: 1,
+      verdicts: 0,
+    },
   });
   expect(await query('SELECT outcome FROM inbox ORDER BY seq')).toHaveLength(3);
   expect(await query('SELECT seq FROM unloaded_deliveries')).toHaveLength(1);
@@ -319,7 +326,7 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
   );
   const steps: unknown[] = [];
   const log = (_: string, { step }: Record<string, unknown>) => steps.push(step);
-  const rules = { retention: { ...retention, deliveries: 1e13 }, logRetention };
+  const rules = { retention: { ...retention, delivery_retention: 1e13 } };
   const deps = { ...pipeline.deps, targets: [], store: failing, log, ...rules, proof: undefined as never };
   await expect(runMaintenance(deps)).rejects.toThrow('counters');
   expect(steps).toEqual(['counters', 'events']);

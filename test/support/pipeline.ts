@@ -211,11 +211,11 @@ export const aroundStatements = (
 };
 
 const days = 86_400_000;
-/** As an installation has it that configures none. */
+/** As an installation has it that configures none, but for the logs of warehouses. */
 export const retention = {
-  ...{ bodies: 7 * days, deliveries: 400 * days, quarantine: 90 * days, websocketFrames: 30 * days, loads: 30 * days },
+  ...{ inbox_retention: 7 * days, delivery_retention: 400 * days, quarantine_retention: 90 * days },
+  ...{ frame_retention: 30 * days, load_retention: 30 * days, verdict_retention: days, warehouse_log_retention: days },
 };
-export const logRetention = { deliveries: days, loads: days, verdicts: days };
 
 /** Sessions of the database that wait for a lock. */
 const countWaiting = async (db: Queryable): Promise<number> =>

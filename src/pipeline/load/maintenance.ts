@@ -6,20 +6,17 @@ import { isComparisonDue } from '../../store/loads/compared.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { noteFailure } from '../../store/meta.ts';
-import { expireRows } from '../../store/retention.ts';
+import { expireRows, type RetentionRules } from '../../store/retention.ts';
 import { alignProcessed } from '../../store/status/align-processed.ts';
 import { joinCounters } from '../../store/status/counters.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
-import type { LogRetention } from '../../warehouse/warehouse.ts';
 import type { IngestDeps } from '../deps.ts';
 import { applyAges } from './apply-ages.ts';
 import { createLedgerCheck } from './check-ledger.ts';
 
 interface MaintenanceDeps
   extends Pick<IngestDeps, 'ages' | 'log' | 'processedField' | 'sanitize' | 'store' | 'targets'> {
-  readonly retention: Parameters<typeof expireRows>[1];
-  /** Retention of the log tables of warehouses. */
-  readonly logRetention: LogRetention;
+  readonly retention: RetentionRules;
 }
 
 /**
@@ -30,7 +27,8 @@ interface MaintenanceDeps
  * `aged` = calls from which something was taken for its age, by class.
  */
 export const runMaintenance = async (deps: MaintenanceDeps) => {
-  const { store, targets, retention, logRetention, ages } = deps;
+  const { store, targets, retention, ages } = deps;
+  const { warehouse_log_retention: logs, verdict_retention: verdicts } = retention;
   const warehouses = targets.map((target) => target.warehouse);
   const say = (message: string): void => deps.log(message, {});
   const names = warehouses.map(({ name }) => name);
@@ -54,7 +52,10 @@ export const runMaintenance = async (deps: MaintenanceDeps) => {
   await attempt('counters', () => joinCounters(store));
   await attempt('ends of processing', () => alignProcessed(store, deps.processedField));
   for (const warehouse of warehouses)
-    await attempt(`logs of ${warehouse.name}`, async () => await warehouse.expireLogs?.(logRetention));
+    await attempt(
+      `logs of ${warehouse.name}`,
+      async () => await warehouse.expireLogs?.({ deliveries: logs, loads: logs, verdicts }),
+    );
   const result = {
     expired: await expireRows(store, retention, attempt),
     aged: ages && (await attempt('ages', () => applyAges(deps, ages, { dryRun: false }))),

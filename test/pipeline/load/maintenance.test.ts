@@ -5,12 +5,12 @@ import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import { readWithdrawals } from '../../../src/store/windows/verdicts.ts';
-import { logRetention, observationOf, register, retention, usePipeline } from '../../support/pipeline.ts';
+import { observationOf, register, retention, usePipeline } from '../../support/pipeline.ts';
 import { asAdmin, runOnServer } from '../../support/postgres.ts';
 
 const pipeline = usePipeline();
 
-const keep = () => runMaintenance({ ...pipeline.deps, retention, logRetention });
+const keep = () => runMaintenance({ ...pipeline.deps, retention });
 const query: typeof pipeline.query = (sql, values) => pipeline.query(sql, values);
 const ageWarehouse = (name: string, interval: string) =>
   query('UPDATE warehouses SET configured_at = now() - $2::interval WHERE name LIKE $1', [name, interval]);
@@ -61,8 +61,7 @@ test('ends of processing by another field are read again, and their days are pro
   const fields = { qualified: '2026-01-01T00:00:00.000Z', meta: { closed } };
   await pipeline.observe(['e', 'f'].map((id) => observationOf(id, 1, fields)));
   const ends = () => query(`SELECT DISTINCT processed_at AS at FROM ledger WHERE call_id IN ('e', 'f')`);
-  const keepBy = (processedField: string) =>
-    runMaintenance({ ...pipeline.deps, processedField, retention, logRetention });
+  const keepBy = (processedField: string) => runMaintenance({ ...pipeline.deps, processedField, retention });
   const withdrawals = async () => (await readWithdrawals(pipeline.store, 'main')).count;
   await keep();
   const before = await withdrawals();

@@ -184,7 +184,7 @@ test('a call with too large a row for a load holds back no other, and the store 
 test('a dataset whose calls the store has forgotten, or knows under another name, gets no call twice', async () => {
   const [pipeline, setup] = await Promise.all([openPipeline(), setUpStrict()]);
   const { store, query } = pipeline;
-  const short = { ...retention, bodies: 1, quarantine: 1, websocketFrames: 1, loads: 1 };
+  const short = { ...retention, inbox_retention: 1, quarantine_retention: 1, frame_retention: 1, load_retention: 1 };
   let observedAt = 0;
   const write = async (day: number) => {
     observedAt += 1;
