@@ -5,12 +5,7 @@ import { dirname } from 'node:path';
 import { terminal } from './errors.ts';
 import { passable } from './new-folder.ts';
 
-export interface SecretSource {
-  /** The secret as it is now, without blanks around it. @throws CallsyncError CONFIG_SECRET */
-  read(): string;
-  /** Bytes of the secret as `bareSecret` leaves them. @throws CallsyncError CONFIG_SECRET */
-  readBytes(): Buffer;
-}
+export type SecretSource = ReturnType<typeof secretOf>;
 
 /**
  * @param key configuration key, for errors: they never hold the secret.
@@ -47,7 +42,11 @@ export const openOwnSecret = (key: string, file: string): SecretSource => {
   return secretOf(openFile(key, file));
 };
 
-const secretOf = (readBytes: () => Buffer): SecretSource => ({ readBytes, read: () => String(readBytes()).trim() });
+/**
+ * `readBytes`: bytes of the secret as `bareSecret` leaves them. `read`: the secret as it is now, without blanks around it.
+ * Both throw CallsyncError CONFIG_SECRET.
+ */
+const secretOf = (readBytes: () => Buffer) => ({ readBytes, read: () => String(readBytes()).trim() });
 
 const openFile = (key: string, file: string) => (): Buffer => {
   let secret: Buffer;

@@ -10,20 +10,9 @@ import type { ConnectionUrl, Database, Queryable, Sql } from '../postgres/databa
 import { lockName, openDatabase, raw, unnest } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
+import type { ProofKeys } from './windows/chain.ts';
 
-export interface Store extends Database {
-  readonly url: ConnectionUrl;
-  /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
-  epoch(db?: Queryable): Promise<number>;
-  /** Keys and log that outlive a lost or restored store. @throws CallsyncError TOMBSTONE_KEY if the key is missing */
-  readonly erasures: Erasures;
-  /** Keyed hash of a call id, or of another subject of an erasure, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
-  keyOf(subject: string): string;
-  /** Compares the keys of this process with those that the store is used with. @throws CallsyncError PRIVACY_KEY, PROOF_KEY, SEAL_KEY, TOMBSTONE_KEY */
-  checkKeys(): Promise<void>;
-  /** Index of the subjects of calls and texts. @throws CallsyncError TOMBSTONE_KEY */
-  readonly index: SubjectIndex;
-}
+export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** A file outside the store, because a restore would otherwise bring erased calls back. */
 export interface Erasures {
@@ -36,17 +25,6 @@ export interface Erasures {
 
 /** Where the keys of the proof chain are, and the file outside the store that holds its heads. */
 export type Proof = { readonly keys: ProofKeys; readonly headsFile: string };
-
-export interface ProofKeys {
-  /** Id of the key that signs new entries. */
-  readonly currentId: string;
-  /** HMAC-SHA-256 (hex) of a text; undefined for the id of a key that is not configured. */
-  sign(keyId: string, text: string): string | undefined;
-  /** Ed25519 signature (hex) of a text, which anyone with the public key can check; undefined as for `sign`. */
-  signOpenly(keyId: string, text: string): string | undefined;
-  /** The public key of `signOpenly` under the current key, as PEM. */
-  readonly publicKey: string;
-}
 
 /** Subjects of calls and persons, normalised to one spelling: see `src/persons/subjects.ts`. */
 interface Subjects {
@@ -104,7 +82,7 @@ export const openStore = async (options: {
   max?: number;
   erasures?: () => Erasures;
   keys?: () => readonly StoreKey[];
-}): Promise<Store> => {
+}) => {
   const { url, schema = 'callsync', application = 'callsync', max = 12 } = options;
   const database = openDatabase({ url, schema, application, purpose: 'store', max });
   const openErasures = lazily(options.erasures ?? refuseErasures);
@@ -116,14 +94,20 @@ export const openStore = async (options: {
     return {
       ...database,
       url,
-      epoch: (db = database) => db.value`SELECT coalesce(max(epoch), 0) AS epoch FROM epochs`,
+      /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
+      epoch: (db: Queryable = database): Promise<number> =>
+        db.value`SELECT coalesce(max(epoch), 0) AS epoch FROM epochs`,
+      /** Keys and log that outlive a lost or restored store. @throws CallsyncError TOMBSTONE_KEY if the key is missing */
       get erasures() {
         return openErasures();
       },
+      /** Compares the keys of this process with those that the store is used with. @throws CallsyncError PRIVACY_KEY, PROOF_KEY, SEAL_KEY, TOMBSTONE_KEY */
       checkKeys: () => joinKeys(database, options.keys?.() ?? [tombstoneKey(openErasures().key)]),
+      /** Index of the subjects of calls and texts. @throws CallsyncError TOMBSTONE_KEY */
       get index() {
         return index();
       },
+      /** Keyed hash of a call id, or of another subject of an erasure, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
       keyOf,
     };
   } catch (error) {

@@ -2,7 +2,7 @@
 
 import { type KeyLike, verify } from 'node:crypto';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
-import type { ProofKeys } from '../../store/store.ts';
+import type { ProofKeys } from '../../store/windows/chain.ts';
 import type { Report } from '../coverage/report.ts';
 import { drawReport } from './draw-report.ts';
 

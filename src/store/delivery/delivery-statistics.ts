@@ -23,8 +23,6 @@ export interface WebhookQuality {
   readonly lagP95: number | null;
 }
 
-type Measured = Pick<WebhookQuality, 'expected' | 'lost' | 'lagP50' | 'lagP95'>;
-
 const inRange = ({ from, to }: { readonly from: number; readonly to: number }): Sql =>
   sql`call_timestamp >= ${toTimestamp(from)} AND call_timestamp < ${toTimestamp(to)} AND revision > 0 AND NOT tombstone`;
 
@@ -47,17 +45,16 @@ export const measureWebhooks = async (
   input: { readonly from: number; readonly to: number; readonly until: number; readonly since?: number },
 ): Promise<WebhookQuality> => {
   const since = input.since ?? (await firstWebhook(db));
-  if (since === null || since >= input.until)
-    return { since, expected: 0, lost: 0, lossRate: null, lagP50: null, lagP95: null };
-  const { expected, lost, lagP50, lagP95 } = await db.row<Measured>`WITH sent AS (
+  const measured = await db.row<Omit<WebhookQuality, 'since'>>`WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
         WHERE ${inRange(input)} AND fields->'status'->>2 = ANY(${sentStatuses})
           AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(since)}
           AND coalesce(processed_at, call_timestamp) < ${toTimestamp(input.until)} AND (webhook_at IS NOT NULL OR poll_at IS NOT NULL))
      SELECT count(*) AS expected, count(*) FILTER (WHERE webhook_at IS NULL) AS lost,
+            avg((webhook_at IS NULL)::int)::float8 AS "lossRate",
             percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS "lagP50",
             percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS "lagP95" FROM sent`;
-  return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50, lagP95 };
+  return { since, ...measured };
 };
 
 /** Reads the senders, because the ledger has no index by this time, and there are few senders. */

@@ -7,8 +7,8 @@ import { lockName, type Queryable, type Transaction } from '../../postgres/datab
 import type { LoggedReceipt } from '../erasure-log.ts';
 import { tombstonesBefore } from '../loads/loads.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
-import type { ProofKeys, Store } from '../store.ts';
-import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '../windows/chain.ts';
+import type { Store } from '../store.ts';
+import { type ChainCheck, checkChain, type ProofKeys, readChainHeads, recordChainHead } from '../windows/chain.ts';
 import { type Purged, sumPurged } from './texts.ts';
 
 /** The place of a receipt in the chain. */

@@ -8,7 +8,6 @@ import { dirname } from 'node:path';
 import { terminal, transient } from '../../lib/errors.ts';
 import { passable, replaceFile } from '../../lib/new-folder.ts';
 import { type Database, lockName, type Transaction, withLock } from '../../postgres/database.ts';
-import type { ProofKeys } from '../store.ts';
 
 /** Bytes before the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
 const derPrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -19,13 +18,15 @@ const openKeyOf = (secret: Buffer): KeyObject => {
   return createPrivateKey({ key: Buffer.concat([derPrefix, seed]), format: 'der', type: 'pkcs8' });
 };
 
+export type ProofKeys = ReturnType<typeof createProofKeys>;
+
 const shortest = 16;
 
 /**
  * @param secrets the current key first, then former ones, which only verify; at least 16 bytes each.
  * @throws CallsyncError PROOF_KEY for a key that is too short to protect anything.
  */
-export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): ProofKeys => {
+export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]) => {
   for (const secret of [current, ...former]) {
     if (secret.length >= shortest) continue;
     throw terminal('PROOF_KEY', `A key of the proof chain has fewer than ${shortest} bytes.`, {
@@ -38,9 +39,13 @@ export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): 
     return secret && signed(secret, text).toString('hex');
   };
   return {
+    /** Id of the key that signs new entries. */
     currentId: keyIdOf(current),
+    /** HMAC-SHA-256 (hex) of a text; undefined for the id of a key that is not configured. */
     sign: by((secret, text) => createHmac('sha256', secret).update(text).digest()),
+    /** Ed25519 signature (hex) of a text, which anyone with the public key can check; undefined as for `sign`. */
     signOpenly: by((secret, text) => sign(null, Buffer.from(text), openKeyOf(secret))),
+    /** The public key of `signOpenly` under the current key, as PEM. */
     publicKey: createPublicKey(openKeyOf(current)).export({ format: 'pem', type: 'spki' }).toString(),
   };
 };

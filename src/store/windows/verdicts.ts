@@ -11,8 +11,16 @@ import { dayMicros } from '../../lib/timestamps.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { list, raw, repeatTransaction, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 import { readMeta, writeMeta } from '../meta.ts';
-import type { ProofKeys, Store } from '../store.ts';
-import { type ChainCheck, type ChainEntry, checkChain, lockChain, readChainHeads, recordChainHead } from './chain.ts';
+import type { Store } from '../store.ts';
+import {
+  type ChainCheck,
+  type ChainEntry,
+  checkChain,
+  lockChain,
+  type ProofKeys,
+  readChainHeads,
+  recordChainHead,
+} from './chain.ts';
 import { firstReadInstant } from './windows.ts';
 
 type VerdictCount = 'missing' | 'different' | 'healed' | 'deleted' | 'unexpected' | 'excluded';
