@@ -22,42 +22,48 @@ import { installDebian, installNode, root, run, timed } from '../support/tools.t
 
 const certificates = process.env.NODE_EXTRA_CA_CERTS;
 
-/** As node:MAJOR-bookworm-slim: Debian, Node with npm, and the account node. Kept in the cache, and in buildah's store. */
-const provideBase = async (name: string, major: number): Promise<void> => {
-  if ((await run(`buildah images --quiet localhost/${name} 2>/dev/null || true`)).trim() !== '') return;
-  const programs = await installNode(major);
-  const version = (await run(`"${programs}/node" --version`)).trim();
-  const archive = join(cacheFolderOf(`image-base-${version}`, process.env), 'root.tar');
+/**
+ * The images that Dockerfile begins with, in buildah's store: Debian without its documentation, as debian:bookworm-slim,
+ * and the same with Node and npm, as node:MAJOR-bookworm-slim. Their files are kept in the cache.
+ */
+const provideBases = async (): Promise<void> => {
+  const [, withNode = '', major] =
+    /^FROM (node:(\d+)-bookworm-slim)/m.exec(await readFile(join(root, 'deploy/Dockerfile'), 'utf8')) ?? [];
+  const images = (await run('buildah images --format "{{.Name}}:{{.Tag}}"')).split('\n');
+  const missing = ['debian:bookworm-slim', withNode].filter((name) => !images.includes(`localhost/${name}`));
+  if (missing.length === 0) return;
+  const programs = await installNode(Number(major));
+  const archive = join(cacheFolderOf('image-base-debian', process.env), 'root.tar');
   if (!existsSync(archive)) {
-    console.log('Making the image to begin with, once.');
+    console.log('Making the images to begin with, once.');
     await run(`
       set -e
       place="$(mktemp -d)"
       debootstrap --variant=minbase bookworm "$place"
-      install -D "${programs}/node" "$place/usr/local/bin/node"
-      npm install --silent --global --prefix "$place/usr/local" npm@11
-      chroot "$place" groupadd --gid 1000 node
-      chroot "$place" useradd --uid 1000 --gid node --shell /bin/bash --create-home node
+      rm -rf "$place"/var/cache/apt/* "$place"/var/lib/apt/lists/* "$place"/usr/share/{doc,man,info,locale}
       ${certificates === undefined ? '' : `cp "${certificates}" "$place/usr/local/share/authorities.pem"`}
       mkdir -p "${join(archive, '..')}"
       tar -C "$place" -cf "${archive}.partial" . && mv "${archive}.partial" "${archive}"
       rm -rf "$place"`);
   }
-  await run(`
-    set -e
-    working="$(buildah from scratch)"
-    buildah add --quiet "$working" "${archive}" /
-    buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-      ${certificates === undefined ? '' : '--env NODE_EXTRA_CA_CERTS=/usr/local/share/authorities.pem'} --cmd node "$working"
-    buildah commit --quiet --rm "$working" localhost/${name}`);
+  for (const name of missing)
+    await run(`
+      set -e
+      working="$(buildah from scratch)"
+      buildah add --quiet "$working" "${archive}" /
+      if [ ${name} = ${withNode} ]; then
+        buildah copy --quiet "$working" "${programs}/node" /usr/local/bin/node
+        npm install --silent --global --prefix "$(buildah mount "$working")/usr/local" npm@11
+      fi
+      buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        ${certificates === undefined ? '' : '--env NODE_EXTRA_CA_CERTS=/usr/local/share/authorities.pem'} "$working"
+      buildah commit --quiet --rm "$working" localhost/${name}`);
 };
 
 /** Steps that were built before come from buildah's cache, unless the build is cold. */
 const buildImage = async (state: 'cold' | 'warm'): Promise<void> => {
   await installDebian({ buildah: '/usr/bin/buildah', debootstrap: '/usr/sbin/debootstrap' });
-  const [, base = '', major] =
-    /^FROM (node:(\d+)-bookworm-slim)/m.exec(await readFile(join(root, 'deploy/Dockerfile'), 'utf8')) ?? [];
-  await provideBase(base, Number(major));
+  await provideBases();
   const cache = state === 'cold' ? '--no-cache' : '';
   await run(
     `buildah bud --isolation chroot --pull=never --layers ${cache} --tag localhost/callsync:local --file deploy/Dockerfile .`,
@@ -102,6 +108,7 @@ describe('content', () => {
     const megabytes = async (path: string) => Number((await run(`du -sm --apparent-size "${path}"`)).split('\t')[0]);
     const [whole, own] = [await megabytes(image.root), await megabytes(join(image.root, image.folder))];
     console.log(`image: ${whole} MB, of them callsync ${own} MB`);
+    expect(whole).toBeLessThanOrEqual(400);
     const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { dev?: boolean; optional?: boolean; devOptional?: boolean }>;
     };
