@@ -100,7 +100,7 @@ export const readRangePart = async (
     let [next, after] = cutNext(rest, length, input.direction);
     let open = await isOpen(next);
     if (cuttable && next.to - next.from > proven && open.length > 0) {
-      length = await fitLength(deps, input, rest, length, signal);
+      length = await fitLength(deps, input, rest, [proven, length], signal);
       [next, after] = cutNext(rest, length, input.direction);
       open = await isOpen(next);
     }
@@ -118,15 +118,23 @@ export const readRangePart = async (
   return { totals, rest: rest.from < rest.to ? rest : null, windowLength: length };
 };
 
-/** The length, shortened until the next window holds at most twice the target; unchanged where there is no total. */
-const fitLength = async (deps: ReadDeps, input: ReadRangePartInput, rest: Range, most: number, signal: AbortSignal) => {
+/**
+ * The greatest length, shortened until the next window holds at most twice the target, to no less than the least. Some
+ * totals count all calls, and would cut a year into minutes. Without a total, the greatest.
+ */
+const fitLength = async (
+  deps: ReadDeps,
+  input: ReadRangePartInput,
+  rest: Range,
+  [least, most]: readonly [number, number],
+  signal: AbortSignal,
+) => {
   const { targetCalls } = deps.windows;
-  const min = shortestWindow(deps);
   for (let fitted = most; ; ) {
     const [window] = cutNext(rest, fitted, input.direction);
     const total = await deps.source.list.readTotal({ window: { axis: input.axis, ...window }, signal });
-    if (total === undefined || total <= 2 * targetCalls || fitted <= min) return fitted;
-    fitted = Math.round(Math.max(min, (Math.min(fitted, window.to - window.from) * targetCalls) / total));
+    if (total === undefined || total <= 2 * targetCalls || fitted <= least) return fitted;
+    fitted = Math.round(Math.max(least, (Math.min(fitted, window.to - window.from) * targetCalls) / total));
   }
 };
 

@@ -10,6 +10,7 @@ import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { hash32, pick, randomStream } from '../../../src/simulator/calls/random.ts';
 import { dialectOf } from '../../../src/simulator/service/dialects.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
+import type { KeptFacts } from '../../../src/source/list/facts.ts';
 import { openProblems, uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { dialectLists } from '../../source/dialect-lists.ts';
 import { readPart, simulatedSource } from '../../source/simulated.ts';
@@ -271,6 +272,10 @@ const yetMore: Readonly<Record<string, Oddity>> = {
   partial: quirk((random) => ({ partialShare: pick([0.02, 0.1], random()) })),
 };
 
+/** From this seed on, half of the readings go on in another process after each part, with the facts that are kept. */
+const firstRestarted = 440_000;
+const isRestarted = (seed: number): boolean => seed >= firstRestarted && seed % 2 === 0;
+
 /** One thing more that services do, drawn apart, so that the rest of a seed stays. */
 const addOddity = (seed: number, name: string, draft: Draft): string[] => {
   const random = randomStream(seed * 15_485 + 11);
@@ -347,8 +352,11 @@ const disturb = (simulator: Simulator, { seed, changes, simulator: { quirks } }:
   return stop.signal;
 };
 
-/** Range part after part until all is read, as the backfill does; a failure that would be retried is, a few times. */
-const readWhole = async (deps: ReadDeps, one: DialectCase, range: Range, signal: AbortSignal) => {
+/**
+ * Range part after part until all is read, as the backfill does; a failure that would be retried is, a few times.
+ * @param open the dependencies of the next part.
+ */
+const readWhole = async (open: () => Promise<ReadDeps>, one: DialectCase, range: Range, signal: AbortSignal) => {
   const { axis, direction, maxCalls } = one;
   let problems = 0;
   let failures = 0;
@@ -357,7 +365,7 @@ const readWhole = async (deps: ReadDeps, one: DialectCase, range: Range, signal:
   for (let rest: Range | null = range; rest !== null; ) {
     try {
       const part: Awaited<ReturnType<typeof readPart>> = await readPart(
-        deps,
+        await open(),
         { axis, range: rest, direction, maxCalls, windowLength },
         { signal, attempt },
       );
@@ -382,19 +390,28 @@ const within = ({ at, printed }: Listed, { from, to }: Range): boolean =>
 const runDialectCase = async (pipeline: Pipeline, one: DialectCase) => {
   const { axis } = one;
   const simulator = await startSimulator(one.simulator);
-  const source = await simulatedSource(simulator, one.source);
+  let kept: KeptFacts | undefined;
+  const keep = async (facts: KeptFacts): Promise<void> => {
+    kept = facts;
+  };
+  const openSource = () => simulatedSource(simulator, one.source, { facts: { read: async () => kept, keep } });
+  let source = await openSource();
+  let requests = 0;
   try {
     const lateMs = (one.simulator.quirks?.replicaLateSeconds ?? 0) * 1000;
     const before = await listedCalls(simulator, axis, lateMs);
     const signal = disturb(simulator, one, 5_000 + 20 * before.size);
-    const deps: ReadDeps = {
-      ...pipeline.deps,
-      targets: [],
-      source,
-      windows: { initial: hourMicros, min: 60_000_000, max: 1_000 * hourMicros, targetCalls: one.targetCalls },
+    const windows = { initial: hourMicros, min: 60_000_000, max: 1_000 * hourMicros, targetCalls: one.targetCalls };
+    const open = async (): Promise<ReadDeps> => {
+      if (isRestarted(one.seed)) {
+        requests += source.list.counts.requests;
+        await source.close();
+        source = await openSource();
+      }
+      return { ...pipeline.deps, targets: [], source, windows };
     };
     const range = { from: (Date.now() - 200 * 3_600_000) * 1000, to: (Date.now() - settleMs) * 1000 };
-    const { problems, stopped } = await readWhole(deps, one, range, signal);
+    const { problems, stopped } = await readWhole(open, one, range, signal);
     const after = await listedCalls(simulator, axis);
     const held = new Set(await column(pipeline.store, 'SELECT call_id FROM ledger'));
     // A list that cuts by local times has not come to the newest ones yet.
@@ -403,18 +420,18 @@ const runDialectCase = async (pipeline: Pipeline, one: DialectCase) => {
       ([id, { at }]) => after.get(id)?.at === at && at >= range.from && at + ahead < range.to - slackMicros,
     );
     const lost = expected.filter(([id]) => !held.has(id));
-    const open = (await openProblems(pipeline.store)).filter((problem) => problem.axis === axis);
-    const named: readonly Range[] = [...open, ...(await uncoveredRanges(pipeline.store, { axis, ...range }))];
+    const told = (await openProblems(pipeline.store)).filter((problem) => problem.axis === axis);
+    const named: readonly Range[] = [...told, ...(await uncoveredRanges(pipeline.store, { axis, ...range }))];
     return {
       expected: expected.length,
       lost: lost.length,
       /** Lost calls that no named window holds. */
       unnamed: lost.filter(([, listed]) => !named.some((window) => within(listed, window))).length,
       complete: problems === 0 && stopped === undefined,
-      problems: [...new Set(open.map(({ problem }) => problem.replace(/:.*/s, '')))],
+      problems: [...new Set(told.map(({ problem }) => problem.replace(/:.*/s, '')))],
       /** Why the reading ended before the range did. */
       stopped,
-      requests: source.list.counts.requests,
+      requests: requests + source.list.counts.requests,
     };
   } finally {
     await source.close();

@@ -140,7 +140,7 @@ describe('against the simulated service', () => {
 const day = 86_400_000_000;
 
 /** 60 calls, one a day, of a list that refuses ranges longer than seven days. */
-const openWeekly = (list: SourceConfigInput['list'], max: number) => {
+const openWeekly = (list: SourceConfigInput['list'], max: number, totalOfAll?: number) => {
   const from = Date.UTC(2024, 0, 1) * 1000;
   const range = { from, to: from + 60 * day };
   let requests = 0;
@@ -154,7 +154,7 @@ const openWeekly = (list: SourceConfigInput['list'], max: number) => {
     const times = Array.from({ length: 60 }, (_, index) => from + index * day + 1_000_000);
     const inside = times.filter((time) => time >= first && time <= last);
     const data = inside.map((time) => ({ unique_id: `c${time}`, timestamp: new Date(time / 1000).toISOString() }));
-    return [200, { total: data.length, data: searchParams.get('page') === '1' ? data : [] }];
+    return [200, { total: totalOfAll ?? data.length, data: searchParams.get('page') === '1' ? data : [] }];
   });
   const windows = { initial: day / 24, min: 1_000_000, max, targetCalls: 2_000 };
   const source = { list: client, clock: createServiceClock(0) } as unknown as ReadDeps['source'];
@@ -176,6 +176,14 @@ test.each([
   const read = await readPart(deps, { axis, range, windowLength: counted.windowLength });
   expect(read).toMatchObject({ rest: null, totals: { calls: 60, changed: 60, problems: 0 } });
   expect(requests()).toBeLessThan(150);
+});
+
+test('a total of all calls, whatever the window, does not cut days into the shortest windows', async () => {
+  const { deps, range, requests } = openWeekly(counting, 31 * day, 100_000);
+  const read = await readPart(deps, { axis: 'timestamp', range: { ...range, to: range.from + day } });
+  expect(read).toMatchObject({ rest: null, totals: { calls: 1 } });
+  expect(read.totals.problems).toBeGreaterThan(0);
+  expect(requests()).toBeLessThan(500);
 });
 
 /** Before the service: refuses, in its way, what comes sooner than `everyMs` after the last request that it let through. */
