@@ -131,7 +131,7 @@ const fromOf = (text: string, name: string): From | undefined => {
  * A table: `name | kind | key | grain | column with the age of a row | how long rows are kept | description`, then its columns.
  * A `-` stands for none.
  */
-const tableFrom = <T extends Table | TableView>(text: string): T => {
+const tableFrom = <T extends TableDefinition>(text: string): T => {
   const [head = '', ...columns] = text.trim().split('\n');
   const [name, kind, key = '', grain = '', agedBy = '', kept = '', description] = head.split(' | ');
   if (description === undefined) throw new Error(`no table: ${head}`);
@@ -351,14 +351,16 @@ type ChildName = 'utterances' | 'tags' | 'metadata' | 'udfs' | 'contacts' | 'red
 export type CallTableName = 'calls' | ChildName;
 export type LogTableName = 'deliveries' | 'loads' | 'verdicts';
 
-/** A view over tables, with the same columns in every warehouse. */
-interface TableView extends Pick<Table, 'grain' | 'description' | 'key' | 'columns'> {
-  readonly name: 'words';
-  readonly kind: 'view';
+/** A relation beside `tables`: a view over them, or a table that only loads read, with the same columns in every warehouse. */
+interface OtherTable extends Pick<Table, 'grain' | 'description' | 'key' | 'columns'> {
+  readonly name: 'words' | 'tombstones';
+  readonly kind: 'view' | 'guard';
 }
 
+export type TableDefinition = Table | OtherTable;
+
 /** The view over the word arrays; its columns are the same in every layout. */
-export const wordsView = tableFrom<TableView>(`
+export const wordsView = tableFrom<OtherTable & { readonly name: 'words' }>(`
 words | view | call_id, utterance_index, word_index | call × utterance × word | - | - | One row per word of every utterance. A view over the arrays in utterances.
 ${ofCall}
 utterance_index | int | open! | - | Position of the utterance, from 0.
@@ -369,8 +371,17 @@ start_offset | float | open | - | Start of the word. ${sentUnit}
 length | float | open | - | Length of the word. ${sentUnit}
 score | float | open | - | Score of the word.`);
 
+/** Guards of erased calls. */
+export const tombstonesTable = tableFrom<OtherTable>(`
+tombstones | guard | call_key | erased call | - | - | Erased calls by keyed hash of their id. No load brings them back.
+call_key | text | closed! | - | Keyed hash of the call id.
+ledger_epoch | int | closed! | - | Epoch of the ledger that erased it.
+revision | int | closed! | - | The call's revision in the ledger.
+load_id | text | closed! | - | Load that wrote the row (table loads).
+erased_at | timestamp | closed! | - | Time of the commit here.`);
+
 /** Columns of a relation as analysts see them: those of table calls end with the guard. */
-export const columnsOf = ({ kind, columns }: Table | TableView): readonly Column[] =>
+export const columnsOf = ({ kind, columns }: TableDefinition): readonly Column[] =>
   kind === 'call' ? [...columns, ...guardColumns] : columns;
 
 /** The open columns of each relation that has any: the restricted role reads these and nothing else. */

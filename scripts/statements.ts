@@ -2,7 +2,7 @@
  * Every statement that each kind of warehouse can send, as `callsync sql` prints it. Tables of BigQuery, which the
  * product makes over REST, are shown as DDL.
  */
-import { callTables, wordsView } from '../schemas/tables.ts';
+import { callTables } from '../schemas/tables.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';
 import {
   type Layout,
@@ -11,11 +11,12 @@ import {
   relationsOf,
   stagingFields,
   typeSql,
-  wordsQuery,
+  wordsOf,
 } from '../src/warehouse/bigquery/ddl.ts';
 import { dialectOf } from '../src/warehouse/bigquery/dialect.ts';
 import { grantsSql } from '../src/warehouse/bigquery/grants.ts';
 import { writeLoadScript } from '../src/warehouse/bigquery/load-script.ts';
+import { viewQuery } from '../src/warehouse/bigquery/migrate.ts';
 import { removeOrphansScript, removeScript } from '../src/warehouse/bigquery/partitions.ts';
 import { indexSql, searchSql } from '../src/warehouse/bigquery/search.ts';
 import { clearFenceQuery, stateQuery } from '../src/warehouse/bigquery/warehouse.ts';
@@ -23,7 +24,7 @@ import { expireLogsSql } from '../src/warehouse/expire-logs.ts';
 import { listChanges } from '../src/warehouse/postgres/ddl.ts';
 import { dialectOf as postgresDialectOf } from '../src/warehouse/postgres/dialect.ts';
 import { type Layout as PostgresLayout, qualified } from '../src/warehouse/postgres/layout.ts';
-import { loadSql, stateSql } from '../src/warehouse/postgres/load-sql.ts';
+import { loadSql } from '../src/warehouse/postgres/load-sql.ts';
 import { createLater, findSql } from '../src/warehouse/postgres/search-find.ts';
 import * as postgresIndex from '../src/warehouse/postgres/search-index.ts';
 import { removalSql } from '../src/warehouse/postgres/warehouse.ts';
@@ -54,9 +55,6 @@ const createTableSql = (dataset: string, relation: Relation, config: BigqueryWar
     `OPTIONS (${options.join(', ')});`,
   ].join('\n');
 };
-
-const createViewSql = (dataset: string): string =>
-  `CREATE VIEW IF NOT EXISTS \`${dataset}.${wordsView.name}\`\nOPTIONS (description=${quote(wordsView.description)}) AS\n${wordsQuery(dataset)};`;
 
 const createStagingSql = (table: string, layout: Layout): string => {
   const columns = stagingFields(layout)
@@ -181,7 +179,7 @@ export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonl
       name: `ddl/${relation.name} (sent as tables.insert)`,
       sql: createTableSql(dataset, relation, config),
     })),
-    { name: 'ddl/words (sent as tables.insert)', sql: createViewSql(dataset) },
+    written('ddl/words', viewQuery(dataset, wordsOf(dataset))),
     { name: 'load/staging (sent as tables.insert)', sql: createStagingSql(staging, config) },
     script('load/new calls', { calls: true }),
     script('load/moved calls and log rows', { calls: true, moved: true, logs }),
@@ -211,14 +209,13 @@ const nameStatements = (about: string, texts: Readonly<Record<string, string | r
   Object.entries(texts).flatMap(([name, sql]) => [sql].flat().map((one) => ({ name: `${about}: ${name}`, sql: one })));
 
 const loadStatements = (layout: PostgresLayout): readonly Statement[] => {
-  const { upsertLogs, ...load } = loadSql(layout);
-  return [...nameStatements('load', load), ...nameStatements('upsert', upsertLogs)];
+  const { upserts, ...load } = loadSql(layout);
+  return [...nameStatements('load', load), ...nameStatements('upsert', upserts)];
 };
 
 const listPostgresStatements = (layout: PostgresLayout): readonly Statement[] => [
   ...listChanges(layout).map(({ name, sql }) => ({ name: `migrate: ${name}`, sql })),
   ...loadStatements(layout),
-  { name: 'state: record', sql: stateSql(layout) },
   ...expireLogsSql((name) => qualified(layout, name), { deliveries: 1, loads: 1, verdicts: 1 }, 0).map((sql) => ({
     name: 'logs: expire',
     sql,

@@ -1,5 +1,4 @@
 /** The marts as views of one warehouse, with the settings of its installation written into them. */
-import { hash } from 'node:crypto';
 import type { Place } from '../warehouse/kind.ts';
 import type { View } from '../warehouse/warehouse.ts';
 import { callMarts } from './definitions/call-marts.ts';
@@ -39,11 +38,8 @@ export const renderViews = (place: Place, settings: MartSettings): readonly View
   });
   return marts.map((mart) => {
     const description = `${mart.description} Grain: ${mart.grain}.`;
-    const all = [...mart.columns, ...settings.fields.flatMap(fieldColumns[mart.name] ?? (() => []))];
-    const columns = all.map((column) => ({ name: column.name, description: column.description }));
-    const sql = mart.query(dialect);
-    const version = hash('sha256', JSON.stringify([description, columns, sql])).slice(0, 16);
-    return { name: mart.name, description, columns, sql, version };
+    const columns = [...mart.columns, ...settings.fields.flatMap(fieldColumns[mart.name] ?? (() => []))];
+    return { name: mart.name, description, columns, sql: mart.query(dialect) };
   });
 };
 

@@ -1,4 +1,5 @@
 /** The core of every warehouse, and its capabilities. One conformance suite runs over all cores, and over the capabilities of each. */
+import { hash } from 'node:crypto';
 import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
 import type { flattenCall } from '../calls/flatten.ts';
 import type { LedgerRow } from '../calls/fold.ts';
@@ -250,9 +251,13 @@ export interface View {
   readonly columns: readonly { readonly name: string; readonly description: string }[];
   /** The query, in the warehouse's own dialect, with qualified names. */
   readonly sql: string;
-  /** Changes whenever anything above does. */
-  readonly version: string;
 }
+
+/** The description of a stored view. Any reader of metadata sees it, and its end changes whenever anything of the view does. */
+export const describeView = ({ description, columns, sql }: View): string => {
+  const shown = columns.map((column) => ({ name: column.name, description: column.description }));
+  return `${description} [callsync ${hash('sha256', JSON.stringify([description, shown, sql])).slice(0, 16)}]`;
+};
 
 export type Statement = { readonly name: string; readonly sql: string };
 

@@ -1,6 +1,8 @@
 /** Tables, views and staging as BigQuery resources, from `schemas/tables.ts`. */
 
-import { type Column, columnsOf, keptTables, type Table, tableOf, tables } from '../../../schemas/tables.ts';
+import type { Column, Table, TableDefinition } from '../../../schemas/tables.ts';
+import { columnsOf, keptTables, tableOf, tables, tombstonesTable, wordsView } from '../../../schemas/tables.ts';
+import type { View } from '../warehouse.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 
 interface Field {
@@ -54,20 +56,8 @@ const required = (name: string, type: string, description?: string): Field => {
   return { name, type, mode: 'REQUIRED', description };
 };
 
-/** Tables that only loads read: erased calls, calls that ever moved, and the row over which commits conflict. */
+/** Tables that only loads read: calls that ever moved, and the row over which commits conflict. */
 const guardTables: readonly Relation[] = [
-  {
-    name: 'tombstones',
-    description: 'Guards of erased calls by keyed hash of their id. No load writes an erased call again.',
-    fields: [
-      required('call_key', 'STRING', 'Keyed hash of the call id.'),
-      required('ledger_epoch', 'INT64', 'Epoch of the ledger that erased it.'),
-      required('revision', 'INT64', "The call's revision in the ledger."),
-      required('load_id', 'STRING', 'Load that wrote the row (table loads).'),
-      required('erased_at', 'TIMESTAMP', 'When it was committed here.'),
-    ],
-    clusteredBy: ['call_key'],
-  },
   {
     name: 'moved_calls',
     description: 'Guards of calls whose date changed, for a late load with the old date.',
@@ -98,11 +88,12 @@ export const relationsOf = (layout: Layout): readonly Relation[] => {
     { ...plain(tableOf('verdicts'), layout), clusteredBy: ['verdict_id'] },
     { ...plain(tableOf('loads'), layout), clusteredBy: ['load_id'] },
     plain(tableOf('sync_state'), layout),
+    { ...plain(tombstonesTable, layout), clusteredBy: ['call_key'] },
     ...guardTables,
   ];
 };
 
-const plain = (table: Table, layout: Layout): Relation => ({
+const plain = (table: TableDefinition, layout: Layout): Relation => ({
   name: table.name,
   description: `${table.description} Grain: ${table.grain}.`,
   fields: columnsOf(table).map((column) => fieldOf(column, layout)),
@@ -150,9 +141,10 @@ export const typeSql = (field: Field): string => {
 export const quote = (text: string): string =>
   `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`;
 
-/** Columns as `wordsView` defines them. Each has its alias spelled out: an offset's own name is not kept everywhere. */
-export const wordsQuery = (dataset: string): string =>
-  `SELECT
+/** Each column has its alias spelled out: an offset's own name is not kept everywhere. */
+export const wordsOf = (dataset: string): View => ({
+  ...wordsView,
+  sql: `SELECT
   u.call_id AS call_id,
   u.call_timestamp AS call_timestamp,
   u.utterance_index AS utterance_index,
@@ -162,4 +154,5 @@ export const wordsQuery = (dataset: string): string =>
   w.start AS start_offset,
   w.length AS length,
   w.score AS score
-FROM \`${dataset}.utterances\` AS u, UNNEST(u.words) AS w WITH OFFSET AS position`;
+FROM \`${dataset}.utterances\` AS u, UNNEST(u.words) AS w WITH OFFSET AS position`,
+});

@@ -1,16 +1,15 @@
 /** Creates missing datasets, tables and views, and adds missing columns. Never drops anything. */
 
-import { wordsView } from '../../../schemas/tables.ts';
 import { terminal } from '../../lib/errors.ts';
 import { dayMs } from '../../lib/timestamps.ts';
-import type { View } from '../warehouse.ts';
+import { describeView, type View } from '../warehouse.ts';
 import type { Connection, RestRequest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { quote, type Relation, relationsOf, typeSql, wordsQuery } from './ddl.ts';
+import { quote, type Relation, relationsOf, typeSql, wordsOf } from './ddl.ts';
 import { type Queries, standardType, type WireField } from './queries.ts';
 import { retry, unless } from './retry.ts';
 
-export const migrate = async (deps: Connection): Promise<void> => {
+export const migrate = async (deps: Connection, queries: Queries): Promise<void> => {
   const { config } = deps;
   await ensureDataset(deps, config.dataset, {});
   if (config.staging_dataset !== undefined && config.staging_dataset !== config.dataset) {
@@ -18,7 +17,7 @@ export const migrate = async (deps: Connection): Promise<void> => {
     await ensureDataset(deps, config.staging_dataset, { defaultTableExpirationMs: expiry });
   }
   await Promise.all(relationsOf(config).map((relation) => ensureTable(deps, relation)));
-  await ensureWordsView(deps);
+  await ensureView(deps, queries, config.dataset, wordsOf(`${config.project}.${config.dataset}`));
 };
 
 const ensureDataset = async (deps: Connection, name: string, extra: Record<string, unknown>): Promise<void> => {
@@ -48,7 +47,6 @@ interface TableResource {
   readonly labels?: Readonly<Record<string, string>>;
   readonly schema?: { readonly fields?: readonly WireField[] };
   readonly timePartitioning?: { readonly expirationMs?: string };
-  readonly view?: { readonly query?: string };
 }
 
 const ensureTable = async (deps: Connection, relation: Relation): Promise<void> => {
@@ -123,24 +121,10 @@ export const extendFields = (relation: Relation, present: readonly WireField[]) 
   return changed || added.length > 0 ? [...kept, ...added] : undefined;
 };
 
-const ensureWordsView = async (deps: Connection): Promise<void> => {
-  const { config } = deps;
-  const path = `/datasets/${config.dataset}/tables`;
-  const view = { query: wordsQuery(`${config.project}.${config.dataset}`), useLegacySql: false };
-  const found = await tryGet<TableResource>(deps, `${path}/${wordsView.name}`);
-  if (found === undefined) {
-    const tableReference = { projectId: config.project, datasetId: config.dataset, tableId: wordsView.name };
-    const json = { tableReference, description: wordsView.description, labels: config.labels, view };
-    return void (await change(deps, { method: 'POST', path, json }));
-  }
-  refuseKind(wordsView.name, found, 'VIEW');
-  if (found.view?.query === view.query) return;
-  await change(deps, { method: 'PATCH', path: `${path}/${wordsView.name}`, json: { view } });
-};
-
 const refuseKind = (name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'): void => {
-  if (found.type === undefined || found.type === wanted) return;
-  throw terminal('BIGQUERY_SCHEMA', `${name} is a ${found.type.toLowerCase()}, not a ${wanted.toLowerCase()}.`, {
+  const { type = wanted } = found;
+  if (type === wanted) return;
+  throw terminal('BIGQUERY_SCHEMA', `${name} is a ${type.toLowerCase()}, not a ${wanted.toLowerCase()}.`, {
     hint: 'Set another dataset, then run callsync warehouse fill.',
   });
 };
@@ -155,27 +139,31 @@ const tryGet = <T>({ rest, pause }: Connection, path: string): Promise<T | undef
 const change = ({ rest, pause }: Connection, request: RestRequest): Promise<unknown> =>
   retry(pause, () => rest(request)).catch(unless('duplicate', 'change the dataset'));
 
-/** The version is the end of the view's description, which any reader of the dataset's metadata can see. */
-const versionedDescription = ({ description, version }: View): string => `${description} [callsync ${version}]`;
-
-/** See `Warehouse.ensureViews`. */
+/** See `Marts.ensure`. */
 export const ensureViews = async (deps: Connection, queries: Queries, dataset: string, views: readonly View[]) => {
   await ensureDataset(deps, dataset, {});
   const changed: string[] = [];
-  for (const view of views) {
-    const path = `/datasets/${dataset}/tables/${view.name}`;
-    const description = versionedDescription(view);
-    const found = await tryGet<{ readonly description?: string }>(deps, path);
-    if (found?.description === description) continue;
-    await queries.run({ sql: viewQuery(`${deps.config.project}.${dataset}`, view) });
-    await change(deps, { method: 'PATCH', path, json: { description, labels: deps.config.labels } });
-    changed.push(view.name);
-  }
+  for (const view of views) if (await ensureView(deps, queries, dataset, view)) changed.push(view.name);
   return changed;
+};
+
+/** False where the view was there. */
+const ensureView = async (deps: Connection, queries: Queries, dataset: string, view: View): Promise<boolean> => {
+  const path = `/datasets/${dataset}/tables/${view.name}`;
+  const description = describeView(view);
+  const found = await tryGet<TableResource>(deps, path);
+  if (found?.description === description) return false;
+  refuseKind(view.name, found ?? {}, 'VIEW');
+  const isOld = found?.description === view.description;
+  // Made over REST by an earlier version, which the local BigQuery stores as a table.
+  if (isOld && deps.config.api_endpoint !== undefined) await change(deps, { method: 'DELETE', path });
+  await queries.run({ sql: viewQuery(`${deps.config.project}.${dataset}`, view) });
+  await change(deps, { method: 'PATCH', path, json: { description, labels: deps.config.labels } });
+  return true;
 };
 
 /** One statement that creates or replaces a view, with descriptions of its columns. */
 export const viewQuery = (dataset: string, view: View): string => {
   const columns = view.columns.map(({ name, description }) => `  ${name} OPTIONS (description=${quote(description)})`);
-  return `CREATE OR REPLACE VIEW \`${dataset}.${view.name}\` (\n${columns.join(',\n')}\n)\nOPTIONS (description=${quote(versionedDescription(view))}) AS\n${view.sql}`;
+  return `CREATE OR REPLACE VIEW \`${dataset}.${view.name}\` (\n${columns.join(',\n')}\n)\nOPTIONS (description=${quote(describeView(view))}) AS\n${view.sql}`;
 };

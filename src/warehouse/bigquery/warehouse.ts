@@ -91,7 +91,7 @@ export const createBigqueryWarehouse = (options: {
       partitionOf,
       faults: { tableMissing: ['BIGQUERY_NOT_FOUND'], rowsRefused: ['BIGQUERY_REFUSED', 'BIGQUERY_TOO_LARGE'] },
     },
-    migrate: () => migrate(connection),
+    migrate: () => migrate(connection, queries),
     load: (batch: LoadBatch) =>
       lease.run(`bigquery ${name}`, async (signal) => {
         try {

@@ -1,14 +1,13 @@
 /** DDL of the analysts' schema, from the table definitions. Additive and idempotent. */
-import { hash } from 'node:crypto';
-import { type Table, wordsView } from '../../../schemas/tables.ts';
-import type { View } from '../warehouse.ts';
+import { type TableDefinition, tombstonesTable, wordsView } from '../../../schemas/tables.ts';
+import { describeView, type View } from '../warehouse.ts';
 import type { Layout, PhysicalColumn } from './layout.ts';
 import { columnsOf, literal, qualified, quote, tablesOf, wordArrays } from './layout.ts';
 
 const columnLine = (column: PhysicalColumn): string =>
   `${quote(column.name)} ${column.type}${column.required ? ' NOT NULL' : ''}`;
 
-const createTable = (layout: Layout, table: Table): string => {
+const createTable = (layout: Layout, table: TableDefinition): string => {
   const target = qualified(layout, table.name);
   const columns = columnsOf(table);
   const key = table.key.map(quote).join(', ');
@@ -19,23 +18,26 @@ const createTable = (layout: Layout, table: Table): string => {
   return `CREATE TABLE IF NOT EXISTS ${target} (\n  ${columns.map(columnLine).join(',\n  ')},\n  PRIMARY KEY (${key})\n)${unanalyzed.join('')}`;
 };
 
-const createTombstones = (layout: Layout): string =>
-  `CREATE TABLE IF NOT EXISTS ${qualified(layout, 'tombstones')} (
-  "call_key" text NOT NULL PRIMARY KEY,
-  "ledger_epoch" integer NOT NULL,
-  "revision" integer NOT NULL,
-  "load_id" text NOT NULL,
-  "erased_at" timestamptz NOT NULL DEFAULT now()
-)`;
+/** Creates or replaces a view, then comments it. */
+export const createView = (schema: string, view: View): readonly string[] => {
+  const relation = `${quote(schema)}.${quote(view.name)}`;
+  const comments = view.columns.map(
+    ({ name, description }) => `COMMENT ON COLUMN ${relation}.${quote(name)} IS ${literal(description)}`,
+  );
+  return [
+    `CREATE OR REPLACE VIEW ${relation} AS\n${view.sql}`,
+    [`COMMENT ON VIEW ${relation} IS ${literal(describeView(view))}`, ...comments].join(';\n'),
+  ];
+};
 
-/** The query of the view `words`. */
-const wordsQuery = (
-  layout: Layout,
-) => `SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
+const wordsOf = (layout: Layout): View => ({
+  ...wordsView,
+  sql: `SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
        w.value, w.start_offset, w.length, w.score
   FROM ${qualified(layout, 'utterances')} u
  CROSS JOIN LATERAL unnest(${wordArrays('u').join(', ')})
-       WITH ORDINALITY AS w(value, start_offset, length, score, position)`;
+       WITH ORDINALITY AS w(value, start_offset, length, score, position)`,
+});
 
 /**
  * Relations of a schema by name: tables, views and indexes with comments. Has one entry without a name if the schema
@@ -55,22 +57,19 @@ const change = (name: string, sql: string, isDone: (found: FoundRelations) => bo
 
 /** Every statement that an empty database needs, in order, each with how to see that it is not needed. */
 export const listChanges = (layout: Layout): readonly Change[] => {
-  const tables = tablesOf(layout);
-  const words = wordsQuery(layout);
-  const wordsComment = `${wordsView.description} [callsync ${hash('sha256', words, 'hex').slice(0, 16)}]`;
+  const tables = [...tablesOf(layout), tombstonesTable];
+  const words = wordsOf(layout);
   const isThere = (name: string) => (found: FoundRelations) => found.has(name);
   const index = (name: string, on: string): Change =>
     change(`index ${name}`, `CREATE INDEX IF NOT EXISTS ${name} ON ${on}`, isThere(name));
   return [
     change('schema', `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`, (found) => found.size > 0, true),
     ...tables.map((table) => change(`table ${table.name}`, createTable(layout, table), isThere(table.name), true)),
-    change('table tombstones', createTombstones(layout), isThere('tombstones'), true),
     ...tables.flatMap((table) => columnsOf(table).map((column) => addColumn(layout, table, column))),
     change(
       'view words',
-      `CREATE OR REPLACE VIEW ${qualified(layout, wordsView.name)} AS\n${words};
-COMMENT ON VIEW ${qualified(layout, wordsView.name)} IS ${literal(wordsComment)}`,
-      (found) => found.get(wordsView.name)?.comment === wordsComment,
+      createView(layout.schema, words).join(';\n'),
+      (found) => found.get(words.name)?.comment === describeView(words),
     ),
     index('loads_loaded_at', `${qualified(layout, 'loads')} (loaded_at)`),
     // After a restore of the ledger: the highest epoch, and the calls of loads that it does not know.
@@ -81,13 +80,11 @@ COMMENT ON VIEW ${qualified(layout, wordsView.name)} IS ${literal(wordsComment)}
       describeTable(layout, table.name, `${table.description} Grain: ${table.grain}.`),
       ...describeColumns(layout, table.name, columnsOf(table)),
     ]),
-    describeTable(layout, 'tombstones', 'Erased calls by keyed hash of their id. No load brings them back.'),
-    ...describeColumns(layout, wordsView.name, wordsView.columns),
   ];
 };
 
 /** For a table that an older version created; a required column arrives nullable. */
-const addColumn = (layout: Layout, table: Table, { name, type }: PhysicalColumn): Change =>
+const addColumn = (layout: Layout, table: TableDefinition, { name, type }: PhysicalColumn): Change =>
   change(
     `column ${table.name}.${name}`,
     `ALTER TABLE ${qualified(layout, table.name)} ADD COLUMN IF NOT EXISTS ${quote(name)} ${type}`,

@@ -1,6 +1,6 @@
 /** The logical tables in PostgreSQL: names and types. */
 
-import type { Column, ColumnType, Table } from '../../../schemas/tables.ts';
+import type { Column, ColumnType, Table, TableDefinition } from '../../../schemas/tables.ts';
 import { columnsOf as logicalColumnsOf, tables } from '../../../schemas/tables.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 
@@ -34,7 +34,7 @@ export const wordColumns: readonly PhysicalColumn[] = [
   { name: 'word_scores', type: 'double precision[]', required: false, description: 'Score of each word, as sent.' },
 ];
 
-const physical = (column: Column, table: Table): readonly PhysicalColumn[] => {
+const physical = (column: Column, table: TableDefinition): readonly PhysicalColumn[] => {
   if (column.type === 'words') return wordColumns;
   const isLarge = table.kind === 'log' || table.kind === 'state';
   const type = column.type === 'int' ? (isLarge ? 'bigint' : 'integer') : sqlTypes[column.type];
@@ -54,7 +54,7 @@ export const tablesOf = (layout: Layout): readonly Table[] =>
 export const childTables = (layout: Layout) => tablesOf(layout).filter((table) => table.kind === 'child');
 
 /** Physical columns of a table; calls end with the guard. */
-export const columnsOf = (table: Table): readonly PhysicalColumn[] =>
+export const columnsOf = (table: TableDefinition): readonly PhysicalColumn[] =>
   logicalColumnsOf(table).flatMap((column) => physical(column, table));
 
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;

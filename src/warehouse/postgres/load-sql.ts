@@ -1,5 +1,5 @@
-/** The statements of a load, and of the one row of `sync_state`. */
-import { allFields, type ColumnType, type Row, tableOf } from '../../../schemas/tables.ts';
+/** The statements of a load, and of the row of `sync_state`. */
+import { allFields, type ColumnType, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/database.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
@@ -26,7 +26,7 @@ ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
  WHERE (c.ledger_epoch, c.revision, c.flatten_version) ${comparison}
        (excluded.ledger_epoch, excluded.revision, excluded.flatten_version)
 RETURNING call_id`;
-  const logs = tablesOf(layout).filter((table) => table.kind === 'log');
+  const upserted = tablesOf(layout).filter(({ kind }) => kind === 'log' || kind === 'state');
   return {
     // Without the constraints of the table, nor columns that its owner added.
     stage: `CREATE TEMPORARY TABLE IF NOT EXISTS stage_calls ON COMMIT DELETE ROWS AS SELECT ${list} FROM ${calls} WITH NO DATA`,
@@ -54,8 +54,8 @@ SELECT u.call_id, ${toTimestamp('u.call_timestamp')}, u.field, u.revision, u.sou
     OR u.call_id NOT IN (SELECT c.call_id FROM ${changes} c WHERE c.call_id = ANY($1) AND c.field = '${allFields}')
 ON CONFLICT DO NOTHING`,
     deleteChanges: `DELETE FROM ${changes} WHERE call_id = ANY($1)`,
-    tombstone: `INSERT INTO ${qualified(layout, 'tombstones')} AS t (call_key, ledger_epoch, revision, load_id)
-SELECT key, $2, revision, $4 FROM unnest($1::text[], $3::int[]) AS u(key, revision) ORDER BY key
+    tombstone: `INSERT INTO ${qualified(layout, 'tombstones')} AS t (call_key, ledger_epoch, revision, load_id, erased_at)
+SELECT key, $2, revision, $4, now() FROM unnest($1::text[], $3::int[]) AS u(key, revision) ORDER BY key
 ON CONFLICT (call_key) DO UPDATE SET ledger_epoch = excluded.ledger_epoch, revision = excluded.revision, load_id = excluded.load_id
  WHERE (t.ledger_epoch, t.revision) < (excluded.ledger_epoch, excluded.revision)
 RETURNING call_key`,
@@ -64,9 +64,9 @@ RETURNING call_key`,
   FROM unnest($1::text[], $2::text[]) AS u(id, name),
        (SELECT arrival_id FROM ${qualified(layout, 'deliveries')} WHERE call_id = ANY($1) ORDER BY arrival_id FOR UPDATE) AS held
  WHERE d.arrival_id = held.arrival_id AND d.call_id = u.id`,
-    // Parameters: an array of each column.
-    upsertLogs: Object.fromEntries(
-      logs.map((table): [string, string] => {
+    // Of log tables, and of the one row of `sync_state`. Parameters: an array of each column.
+    upserts: Object.fromEntries(
+      upserted.map((table): [string, string] => {
         const columns = columnsOf(table).map((column) => column.name);
         const key = table.key.map(quote).join(', ');
         const values = table.columns.map(({ name, type }) =>
@@ -75,27 +75,11 @@ RETURNING call_key`,
         const arrays = table.columns.map(({ type }, at) => `$${at + 1}::${logTypes[type] ?? 'text'}[]`);
         return [
           table.name,
-          `INSERT INTO ${qualified(layout, table.name)} (${columns.map(quote).join(', ')})
+          `INSERT INTO ${qualified(layout, table.name)} AS t (${columns.map(quote).join(', ')})
 SELECT DISTINCT ON (${key}) ${values.join(', ')} FROM unnest(${arrays.join(', ')}) AS u(${columns.map(quote).join(', ')}) ORDER BY ${key}
-ON CONFLICT (${key}) DO UPDATE SET ${upsertSet(columns, table.key)}`,
+ON CONFLICT (${key}) DO UPDATE SET ${upsertSet(columns, table.key)}${table.kind === 'state' ? ' WHERE t.heartbeat_at <= excluded.heartbeat_at' : ''}`,
         ];
       }),
     ),
   };
-};
-
-const { columns: stateColumns } = tableOf('sync_state');
-
-export const stateValues = (row: Row): unknown[] => stateColumns.map(({ name }) => row[name] ?? null);
-
-/** Parameters: `stateValues`. */
-export const stateSql = (layout: Layout): string => {
-  const names = stateColumns.map(({ name }) => quote(name));
-  const values = stateColumns.map(({ type }, index) => {
-    const parameter = `$${index + 1}`;
-    return type === 'timestamp' ? toTimestamp(parameter) : parameter;
-  });
-  const set = names.slice(1).map((name) => `${name} = excluded.${name}`);
-  return `INSERT INTO ${qualified(layout, 'sync_state')} AS s (${names.join(', ')}) VALUES (${values.join(', ')})
-ON CONFLICT ("warehouse") DO UPDATE SET ${set.join(', ')} WHERE s.heartbeat_at <= excluded.heartbeat_at`;
 };

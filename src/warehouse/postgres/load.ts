@@ -1,7 +1,8 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
-import { erasedPrefix, type Row, type TableName, tables } from '../../../schemas/tables.ts';
+import { erasedPrefix, type Row, type TableName, tableOf } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
+import type { Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
 import { createEncoder, type EncodedCalls, type LoadGuard } from './encoder.ts';
 import type { Layout } from './layout.ts';
@@ -74,13 +75,16 @@ const writeCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch,
 
 /** A statement and no COPY: rows that are there already stay or change, and in most loads they are few. */
 const insertRows = async (client: pg.PoolClient, sql: string, table: TableName, rows: readonly Row[]) => {
-  if (rows.length === 0) return;
-  const columns = tables.find(({ name }) => name === table)?.columns ?? [];
-  await client.query(
-    sql,
-    columns.map(({ name }) => rows.map((row) => row[name])),
-  );
+  if (rows.length > 0) await client.query(sql, columnsOf(table, rows));
 };
+
+/** An array of each column of a table, as parameters. */
+const columnsOf = (table: TableName, rows: readonly Row[]) =>
+  tableOf(table).columns.map(({ name }) => rows.map((row) => row[name]));
+
+/** See `Warehouse.recordState`. */
+export const recordState = async (db: Queryable, layout: Layout, row: Row): Promise<void> =>
+  void (await db.query(loadSql(layout).upserts.sync_state as string, columnsOf('sync_state', [row])));
 
 /** Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once. */
 export const createLoader = (layout: Layout, encode: Encode = createEncoder(layout)) => {
@@ -101,7 +105,7 @@ export const createLoader = (layout: Layout, encode: Encode = createEncoder(layo
     };
     const logs = { ...batch.logs, loads: [load] };
     for (const name of Object.keys(logs) as (keyof typeof logs)[])
-      await insertRows(client, sql.upsertLogs[name] as string, name, logs[name] ?? []);
+      await insertRows(client, sql.upserts[name] as string, name, logs[name] ?? []);
     return { changed, unchanged: sent - changed };
   };
 };

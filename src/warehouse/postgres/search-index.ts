@@ -16,34 +16,19 @@ import { changeSchema, type Schema } from './migrate.ts';
 /** Raise it if stored data changes its meaning; an index of another version is built again. */
 const definition = 'Search index of callsync, definition 9.';
 
-/** Text search configurations that PostgreSQL ships, by language code; any other language is not stemmed. */
-const shipped: Readonly<Record<string, string>> = {
-  en: 'english',
-  da: 'danish',
-  de: 'german',
-  es: 'spanish',
-  fi: 'finnish',
-  fr: 'french',
-  hu: 'hungarian',
-  it: 'italian',
-  nl: 'dutch',
-  no: 'norwegian',
-  nb: 'norwegian',
-  nn: 'norwegian',
-  pt: 'portuguese',
-  ro: 'romanian',
-  ru: 'russian',
-  sv: 'swedish',
-  tr: 'turkish',
-};
+/** Languages for which PostgreSQL ships a text search configuration with their English name; any other is not stemmed. */
+const stemmed = 'en da de es fi fr hu it nl no nb nn pt ro ru sv tr'.split(' ');
+const englishNames = new Intl.DisplayNames('en', { type: 'language' });
+/** `french` for `fr`; Norwegian has one configuration for its two written forms. */
+const configurationOf = (code: string): string => englishNames.of(code)?.split(' ')[0]?.toLowerCase() ?? code;
 const unstemmed = 'simple';
-const languages = [unstemmed, ...new Set(Object.values(shipped))];
+const languages = [unstemmed, ...new Set(stemmed.map(configurationOf))];
 const languageArray = `'{${languages.join(',')}}'::text[]`;
 
 /** The name of a language in the index, such as `french`, for a column with a language code. */
 const languageSql = (column: string): string =>
-  `CASE lower(left(${column}, 2)) ${Object.entries(shipped)
-    .map(([code, name]) => `WHEN '${code}' THEN '${name}'`)
+  `CASE lower(left(${column}, 2)) ${stemmed
+    .map((code) => `WHEN '${code}' THEN '${configurationOf(code)}'`)
     .join(' ')} ELSE '${unstemmed}' END`;
 
 /**

@@ -1,12 +1,10 @@
 /** Views in a schema of their own: created, and replaced only where their definition has changed. */
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Database, runAll } from '../../postgres/database.ts';
-import type { View } from '../warehouse.ts';
-import { literal, quote } from './layout.ts';
+import { describeView, type View } from '../warehouse.ts';
+import { createView } from './ddl.ts';
+import { quote } from './layout.ts';
 import { changeSchema } from './migrate.ts';
-
-/** The version is the end of the view's comment. */
-const commentOf = ({ description, version }: View): string => `${description} [callsync ${version}]`;
 
 /** @returns the names of the views that were created or replaced. @throws CallsyncError DATABASE_… */
 export const ensureViews = async (db: Database, schema: string, views: readonly View[]): Promise<readonly string[]> => {
@@ -14,7 +12,7 @@ export const ensureViews = async (db: Database, schema: string, views: readonly 
       SELECT c.relname AS name, obj_description(c.oid, 'pg_class') AS comment
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ${schema} AND c.relkind = 'v'`;
   const comments = new Map(found.map(({ name, comment }) => [name, comment]));
-  const changed = views.filter((view) => comments.get(view.name) !== commentOf(view));
+  const changed = views.filter((view) => comments.get(view.name) !== describeView(view));
   if (changed.length === 0) return [];
   const marts = { what: 'the marts', forMs: 0, hint: '; callsync tries again at the next start.' };
   const apply = (statements: readonly string[]): Promise<void> =>
@@ -53,21 +51,9 @@ const restoreGrants = (grants: readonly Grant[], views: readonly View[]): readon
     .map(({ sql }) => sql);
 };
 
-/** Every statement that creates or replaces these views. */
 const viewStatements = (schema: string, views: readonly View[]): readonly string[] => [
   `CREATE SCHEMA IF NOT EXISTS ${quote(schema)}`,
-  ...views.flatMap((view) => {
-    const relation = `${quote(schema)}.${quote(view.name)}`;
-    return [
-      `CREATE OR REPLACE VIEW ${relation} AS\n${view.sql}`,
-      [
-        `COMMENT ON VIEW ${relation} IS ${literal(commentOf(view))}`,
-        ...view.columns.map(
-          ({ name, description }) => `COMMENT ON COLUMN ${relation}.${quote(name)} IS ${literal(description)}`,
-        ),
-      ].join(';\n'),
-    ];
-  }),
+  ...views.flatMap((view) => createView(schema, view)),
 ];
 
 /** SQLSTATE invalid_table_definition: columns cannot be taken away or change their order or type in place. */

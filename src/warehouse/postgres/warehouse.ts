@@ -12,8 +12,7 @@ import { dialectOf } from './dialect.ts';
 import { createThreadedEncoder } from './encoder.ts';
 import { createGrants } from './grants.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
-import { createLoader } from './load.ts';
-import { stateSql, stateValues } from './load-sql.ts';
+import { createLoader, recordState } from './load.ts';
 import { migrate } from './migrate.ts';
 import { openReader, queryRows, streamRows } from './reader.ts';
 import { createTranscriptSearch } from './search-find.ts';
@@ -91,7 +90,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions) => {
       if (result.changed > 0) filler.wake();
       return result;
     },
-    recordState: async (row: Row) => void (await db.query(stateSql(layout), stateValues(row))),
+    recordState: (row: Row) => recordState(db, layout, row),
     query,
     proof,
     search: createTranscriptSearch(schema, filling),

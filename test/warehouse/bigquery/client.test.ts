@@ -160,7 +160,8 @@ const known: Record<string, unknown> = {
 const pathOf = (path: string): string => path.split('?')[0]?.replace('/bigquery/v2/projects/acme', '') ?? '';
 /** As a project that has nothing more yet, and accepts everything. */
 const respondAsProject: typeof respond = (path, method) => {
-  const found = method === 'GET' ? known[pathOf(path)] : {};
+  const done = { jobReference: {}, status: { state: 'DONE' } };
+  const found = method === 'GET' ? (path.includes('/queries/') ? {} : known[pathOf(path)]) : done;
   const absent = { error: { code: 404, errors: [{ reason: 'notFound', message: 'no' }] } };
   return { status: found === undefined ? 404 : 200, body: found ?? absent };
 };
@@ -183,7 +184,9 @@ test('dataset, staging dataset and tables are asked for with location, labels, k
     expect.objectContaining({ defaultTableExpirationMs: String(6 * 3_600_000) }),
   ]);
   const names = madeAt('/tables').map((body) => (body.tableReference as { tableId: string }).tableId);
-  expect(names).toEqual([...relationsOf(config).map(({ name }) => name), 'words']);
+  expect(names).toEqual(relationsOf(config).map(({ name }) => name));
+  const [{ configuration } = {}] = madeAt('/jobs');
+  expect(configuration).toMatchObject({ labels, query: { query: expect.stringContaining('VIEW `acme.fresh.words`') } });
   const tables = madeAt('/tables').filter(({ schema }) => schema !== undefined);
   expect(tables.length).toBeGreaterThan(10);
   for (const table of tables) expect(table).toMatchObject({ labels, encryptionConfiguration: { kmsKeyName } });

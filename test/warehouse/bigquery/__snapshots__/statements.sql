@@ -233,10 +233,10 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.tombstones` (
   ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that erased it.'),
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger.'),
   load_id STRING NOT NULL OPTIONS (description='Load that wrote the row (table loads).'),
-  erased_at TIMESTAMP NOT NULL OPTIONS (description='When it was committed here.')
+  erased_at TIMESTAMP NOT NULL OPTIONS (description='Time of the commit here.')
 )
 CLUSTER BY call_key
-OPTIONS (description='Guards of erased calls by keyed hash of their id. No load writes an erased call again.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+OPTIONS (description='Erased calls by keyed hash of their id. No load brings them back. Grain: erased call.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
 -- ddl/moved_calls (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.moved_calls` (
@@ -256,9 +256,19 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.fence` (
 )
 OPTIONS (description='One row that every commit changes, so that parallel commits conflict.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
--- ddl/words (sent as tables.insert)
-CREATE VIEW IF NOT EXISTS `acme-prod.calls.words`
-OPTIONS (description='One row per word of every utterance. A view over the arrays in utterances.') AS
+-- ddl/words
+CREATE OR REPLACE VIEW `acme-prod.calls.words` (
+  call_id OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp OPTIONS (description='The call\'s own time (UTC), repeated from calls so that child tables can be pruned by it.'),
+  utterance_index OPTIONS (description='Position of the utterance, from 0.'),
+  word_index OPTIONS (description='Position of the word in its utterance, from 0.'),
+  side OPTIONS (description='Speaker side of the utterance.'),
+  value OPTIONS (description='The word.'),
+  start_offset OPTIONS (description='Start of the word. The service does not state the unit; the value is as sent.'),
+  length OPTIONS (description='Length of the word. The service does not state the unit; the value is as sent.'),
+  score OPTIONS (description='Score of the word.')
+)
+OPTIONS (description='One row per word of every utterance. A view over the arrays in utterances. [callsync 96a3e92d4ab70075]') AS
 SELECT
   u.call_id AS call_id,
   u.call_timestamp AS call_timestamp,
