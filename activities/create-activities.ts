@@ -20,8 +20,8 @@ export interface ActivityDeps extends SyncDeps, RereadDeps, ReconcileDeps, Maint
   readonly reconcile: Parameters<typeof planReconcile>[1];
 }
 
-/** Longest run of windows. Short runs show progress in the history, and a deploy does not wait for them. */
-const reconcileSeconds = 600;
+/** Longest run of windows: `callsync reconcile` shows the progress of finished runs, and a deploy does not wait for them. */
+const reconcileSeconds = 15;
 
 /** Sync, inbox merge and re-reads of single calls have their own slots and their own share of the request limit. */
 export const createLiveActivities = (deps: ActivityDeps) =>

@@ -8,7 +8,7 @@ import { drawReasons } from '../../health/coverage/why.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { dateOf, dayMicros, iso, nowMicros } from '../../lib/timestamps.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
-import { forecastVerdicts, type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
+import { forecastVerdicts, type JudgedDay, joinEmpty, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
 import type { Store } from '../../store/store.ts';
 import { instant, leaf, parsed } from '../shell/define.ts';
@@ -26,15 +26,16 @@ const describeUnjudged = async (config: Config, store: Store, now: number) => {
   const isCompared = (one: JudgedDay): boolean => one.judged && one.rowsAt >= now - rowsWithin;
   const level = `Proven: ${countOf(listed.length - days.length, 'day')}; rows compared in the last 30 days: ${listed.filter(isCompared).length}; other days: guards only (docs/explanation/completeness.md).`;
   if (days.length === 0) return { days: 0, judgedBy: null, lines: listed.length === 0 ? [] : [level] };
-  const { judgedBy, hint } = forecast(config.sync, days, now);
+  const settings = readSettings(config.sync);
+  const { judgedBy, hint } = forecast(settings, await joinEmpty(store, days, settings.windows.max), now);
   const waiting = `Read days that wait for a comparison: ${days.length}. ${hint}`;
   return { days: days.length, judgedBy, lines: [level, waiting] };
 };
 
-const forecast = (sync: Config['sync'], days: readonly JudgedDay[], now: number) => {
+const forecast = ({ reconcile }: ReturnType<typeof readSettings>, days: readonly JudgedDay[], now: number) => {
   const none = (hint: string) => ({ judgedBy: null, hint });
-  if (!sync.reconcile.enabled) return none('sync.reconcile is off: run callsync reconcile, or turn it on.');
-  const by = forecastVerdicts(days, readSettings(sync).reconcile, now);
+  if (!reconcile.enabled) return none('sync.reconcile is off: run callsync reconcile, or turn it on.');
+  const by = forecastVerdicts(days, reconcile, now);
   if (by === undefined || !Number.isFinite(by))
     return none('sync.reconcile.backlog_days is 0: only callsync reconcile compares days before sync.reconcile.span.');
   const judgedBy = iso(by);

@@ -1,8 +1,9 @@
 /** UTC days that were read, their verdicts, and a forecast of the missing ones. */
 
 import type { Range, ReconcileTarget } from '../../../schemas/orchestration.ts';
-import { intersect } from '../../lib/intervals.ts';
+import { intersect, subtract } from '../../lib/intervals.ts';
 import { dayMicros as day } from '../../lib/timestamps.ts';
+import { firstCallInstant } from '../../store/ledger/read-ledger.ts';
 import { countPending } from '../../store/loads/loads.ts';
 import type { Store } from '../../store/store.ts';
 import {
@@ -47,6 +48,26 @@ export const listDays = async (store: Store, input: { axis: string; warehouses: 
     });
   }
   return days;
+};
+
+/**
+ * Joins days that were read and are before the first call: one comparison looks at them together.
+ * @param longest microseconds @returns oldest first
+ */
+export const joinEmpty = async <W extends Range>(store: Store, days: readonly W[], longest: number): Promise<W[]> => {
+  const sorted = [...days].sort((a, b) => a.from - b.from);
+  const first = await firstCallInstant(store);
+  if (first === null || sorted[0] === undefined) return sorted;
+  const read = await listReadRanges(store, { from: sorted[0].from, to: first });
+  const isEmpty = (day: Range): boolean => day.to <= first && subtract([day], read).length === 0;
+  const joined: W[] = [];
+  for (const one of sorted) {
+    const last = joined.at(-1);
+    if (last?.to === one.from && isEmpty(last) && isEmpty(one) && one.to - last.from <= longest)
+      joined[joined.length - 1] = { ...last, to: one.to };
+    else joined.push(one);
+  }
+  return joined;
 };
 
 /**

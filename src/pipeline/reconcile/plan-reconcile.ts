@@ -13,7 +13,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type LongRun, namesOf, unlessAway } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
 import { chooseAxis, requireAxis } from '../read/choose-axis.ts';
-import { findUnjudged, type JudgedDay, listDays, listWithdrawn } from './judged-days.ts';
+import { findUnjudged, type JudgedDay, joinEmpty, listDays, listWithdrawn } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
 import { removeStray } from './remove-unexpected.ts';
 
@@ -45,9 +45,19 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
     const range = asked ?? { from: Math.max(to - settings.span, (await firstReadInstant(deps.store)) ?? to), to };
     const windows = cuttable ? cutDays(range) : [range].filter(({ from }) => from < range.to);
     const open = again ? windows : await findUnjudged(deps.store, { axis, warehouses, windows });
-    return { ...plan, windows: open.map((window) => ({ ...window, warehouseLevel })) };
+    const joined = cuttable ? (await joinEmpty(deps.store, open, deps.windows.max)).reverse() : open;
+    return { ...plan, windows: joined.map((window) => ({ ...window, warehouseLevel })) };
   }
-  const days = await listDays(deps.store, { axis, warehouses, to });
+  const listed = await listDays(deps.store, { axis, warehouses, to });
+  const isOpen = (one: JudgedDay): boolean => again || !one.judged;
+  const days = {
+    open: await joinEmpty(deps.store, listed.filter(isOpen), deps.windows.max),
+    judged: await joinEmpty(
+      deps.store,
+      listed.filter((one) => !isOpen(one)),
+      deps.windows.max,
+    ),
+  };
   const loadedAt = settings.rowsDays > 0 ? await lastLoads(deps.store, column, warehouses) : new Map<number, number>();
   return { ...plan, windows: chooseDays(days, settings, { to, loadedAt, again, openLevel: request.warehouseLevel }) };
 };
@@ -57,7 +67,7 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
  * @param input.again all days count as open. @param input.loadedAt when something was last loaded into each day
  */
 const chooseDays = (
-  days: readonly JudgedDay[],
+  { open, judged }: Readonly<Record<'open' | 'judged', JudgedDay[]>>,
   settings: ReconcileSettings,
   input: {
     readonly to: number;
@@ -68,7 +78,6 @@ const chooseDays = (
 ): ReconcilePlan['windows'] => {
   const { to, again, loadedAt } = input;
   const isRecent = ({ from }: JudgedDay): boolean => from >= to - settings.span;
-  const open = days.filter((one) => again || !one.judged);
   // A day that could not be judged comes again after the others, so that it does not hold them up.
   const backlog = open
     .filter((one) => !isRecent(one))
@@ -77,7 +86,6 @@ const chooseDays = (
   // 0 = never. Otherwise each run compares the rows of at least so many days, longest ago first.
   const comparesRows = settings.rowsDays > 0;
   const isChanged = (one: JudgedDay): boolean => (loadedAt.get(one.from) ?? 0) > one.rowsAt;
-  const judged = again ? [] : days.filter((one) => one.judged);
   const inTurn = Math.max(settings.rowsDays, Math.ceil((judged.length * settings.interval) / rowsWithin));
   const sample = judged
     .sort((a, b) => a.rowsAt - b.rowsAt || a.from - b.from)
@@ -152,7 +160,8 @@ export const reconcileWindows = async (
     }
     done += 1;
     options.onProgress({ done, totals });
-    if (performance.now() - startedAt > options.maxSeconds * 1000) break;
+    // Failures in a row are counted within a run.
+    if (failures === 0 && performance.now() - startedAt > options.maxSeconds * 1000) break;
   }
   if (plan.loads === true) await loadWaiting(deps);
   else if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {

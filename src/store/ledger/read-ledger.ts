@@ -41,6 +41,10 @@ export const lastLoads = async (db: Queryable, column: LedgerAxis, warehouses: r
   return new Map(rows.map(({ day, at }) => [day, at]));
 };
 
+/** Time of the first call on any axis, in microseconds; null while there is none. */
+export const firstCallInstant = (db: Queryable): Promise<number | null> =>
+  db.value`SELECT ${toMicros('least(min(call_timestamp), min(processed_at))')} FROM ledger`;
+
 /** Times of calls, in microseconds; calls without one are left out. */
 export const readCallTimes = async (db: Queryable, column: LedgerAxis, callIds: readonly string[]) => {
   const rows = await db.query<{ id: string; time: number }>`

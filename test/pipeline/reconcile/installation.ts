@@ -69,9 +69,9 @@ export const openInstallation = async (options: {
     backfill: async (part: Range = range) => (await readPart(deps, { axis: 'qualified', range: part })).totals,
     merge: () => pipeline.merge(deps),
     /** @param by other dependencies than those of the installation */
-    reconcile: async (request: ReconcileRequest = {}, by = deps) => {
+    reconcile: async (request: ReconcileRequest = {}, by = deps, maxSeconds = 3_600) => {
       const plan = await planReconcile(by, by.reconcile, request);
-      const options = { signal: new AbortController().signal, maxSeconds: 3_600, onProgress: () => undefined };
+      const options = { signal: new AbortController().signal, maxSeconds, onProgress: () => undefined };
       return (await reconcileWindows(by, plan, options)).totals;
     },
     close: async () => {

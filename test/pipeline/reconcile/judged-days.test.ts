@@ -33,7 +33,8 @@ test('a year of days is judged by the printed date, and all rows are compared ev
   const source = createSource(sourceConfigSchema.parse({ ...service, list: { cursor_fields } }));
   const begin = start + days * day + day / 2;
   let now = begin;
-  const deps = { ...here.deps, source, now: () => new Date(now / 1000), version: 'test' } as unknown as ReconcileDeps;
+  const clock = () => new Date(now / 1000);
+  const deps = { ...here.deps, source, now: clock, version: 'test', windows: { max: day } } as unknown as ReconcileDeps;
   const whole = { axis: 'timestamp', from: start, to: start + days * day };
   await recordWindow(here.store, { ...whole, calls: 1, shown: 'total', origin: 'test' });
   const unjudged = async () =>

@@ -1,8 +1,10 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
+import type { ReconcileRequest } from '../../../schemas/orchestration.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { terminal, transient } from '../../../src/lib/errors.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
+import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
 import type { Source } from '../../../src/source/source.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
@@ -28,8 +30,8 @@ const query = (sql: string, values?: unknown[]) => here.query(sql, values);
 const wholeRange = () => ({ from: here.range.from, to: here.range.to - 10 * day });
 
 /** Everything again, while the list answers a question for pages so. */
-const reconcileWith = (readPages: Source['list']['readPages']) =>
-  here.reconcile({ range: wholeRange(), force: true }, withList(here.deps, { readPages }));
+const reconcileWith = (readPages: Source['list']['readPages'], maxSeconds?: number) =>
+  here.reconcile({ range: wholeRange(), force: true }, withList(here.deps, { readPages }), maxSeconds);
 
 beforeAll(async () => {
   const webhooks = { url: receiver.url, secret: testSecret, dropShare: 0.05, concurrency: 8 };
@@ -67,6 +69,23 @@ test('calls of a day that nobody had read are no differences, and calls that app
   for (const table of ['callsync.ledger', 'callsync.ledger_documents', 'callsync.warehouse_calls', 'wh_main.calls'])
     await opened.query(`DELETE FROM ${table} WHERE call_id = $1`, [late]);
   expect(await opened.reconcile({ ...unread, force: true })).toMatchObject({ healed: 1, missing: 1, healedCalls: 1 });
+});
+
+test('days before the first call are compared together, asked for or not, and proven', async () => {
+  const opened = await openInstallation({ simulator: { seed: 8, calls: { count: 60, from, to } } });
+  onTestFinished(opened.close);
+  const range = { from: opened.range.from - 100 * day, to: opened.range.to - 10 * day };
+  await opened.backfill(range);
+  await opened.drain();
+  const cut = async (request: ReconcileRequest): Promise<number[]> =>
+    (await planReconcile(opened.deps, opened.deps.reconcile, request)).windows
+      .map((one) => (one.to - one.from) / day)
+      .toSorted((a, b) => b - a);
+  const expected = [30, 30, 30, 10, ...Array<number>(12).fill(1)];
+  expect([await cut({ range }), await cut({})]).toEqual([expected, expected]);
+  expect(await opened.reconcile()).toMatchObject({ windows: 16, proven: 16 });
+  expect(await cut({})).toEqual([]);
+  expect(await cut({ force: true })).toEqual(expected);
 });
 
 test('the warehouse says how fresh and proven it is, also while nothing is loaded, and only when due', async () => {
@@ -143,15 +162,16 @@ test('reconciling finds a call in no warehouse that came between two looks: the 
 test('reconciling goes on after a window that fails, counts it, and takes it again', async () => {
   const { list } = here.deps.source;
   const bad = here.range.from + 3 * day;
-  const failIn = (from: number, to: number) =>
+  const failIn = (from: number, to: number, maxSeconds?: number) =>
     reconcileWith(async function* (asked) {
       if (asked.window !== undefined && asked.window.from < to && asked.window.to > from)
         throw transient('SERVICE_BROKEN', 'The list answers 500.');
       yield* list.readPages(asked);
-    });
+    }, maxSeconds);
   expect(await failIn(bad, bad + day)).toMatchObject({ windows: 12, failed: 1, proven: 11 });
   // After three in a row it is the service that fails, and the activity is tried again.
-  await expect(failIn(0, Number.POSITIVE_INFINITY)).rejects.toMatchObject({ code: 'SERVICE_BROKEN' });
+  for (const maxSeconds of [3_600, 0])
+    await expect(failIn(0, Number.POSITIVE_INFINITY, maxSeconds)).rejects.toMatchObject({ code: 'SERVICE_BROKEN' });
 });
 
 test('withdrawn days rest when the service refuses one for good, so that no sweep begins each minute', async () => {
