@@ -1,5 +1,5 @@
 /**
- * Hostile clients of a status page, in a process of their own. They open streams of events that nobody takes, send
+ * Hostile clients of a status page, in a process of their own. They take nothing of an answer, send
  * heads that never end or are too large, and ask for the page without end. Attacks `host:port` of its first argument
  * until its input ends, then prints one JSON line with what became of its connections.
  */
@@ -16,9 +16,9 @@ const mostOpen = 2_000;
 const huge = `GET / HTTP/1.1\r\n${host}X-Large: ${'x'.repeat(60_000)}\r\n\r\n`;
 const kinds: readonly { readonly name: string; begin(socket: Socket): void }[] = [
   {
-    name: 'streams',
+    name: 'unread',
     begin: (socket) => {
-      socket.write(`GET /events HTTP/1.1\r\n${host}\r\n`);
+      socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
       socket.pause();
     },
   },

@@ -175,7 +175,6 @@ test('asks for a token where it is not open, and takes none by half', async () =
   for (const wrong of [undefined, ...refused]) expect(await status(wrong), wrong ?? 'none').toBe(401);
   for (const right of ['Bearer read', basic('anybody:read'), basic('ann:act'), 'Bearer act'])
     expect(await status(right)).toBe(200);
-  expect((await fetch(`${address}/events`)).status).toBe(401);
   expect((await fetch(address, { method: 'POST', headers: { authorization: 'Bearer act' } })).status).toBe(405);
 });
 
@@ -191,24 +190,6 @@ test('reads its state once for many clients, and not at all for nobody', async (
     return reads() === before;
   };
   await expect.poll(isQuiet).toBe(true);
-});
-
-test('sends sections that changed, and has room for few readers', async () => {
-  const { address } = await serve();
-  const aborts: AbortController[] = [];
-  const open = () => {
-    aborts.push(new AbortController());
-    return fetch(`${address}/events`, { signal: aborts.at(-1)?.signal ?? null });
-  };
-  const reader = (await open()).body?.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  while (!text.includes('event: drawn')) text += (await reader?.read())?.value ?? '';
-  const sections = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? '') as { id: string });
-  expect(sections.map(({ id }) => id)).toContain('headline');
-  expect((await Promise.all(Array.from({ length: 20 }, open))).filter(({ status }) => status === 503)).toHaveLength(5);
-  for (const abort of aborts) abort.abort();
-  await expect.poll(async () => (await open()).status).toBe(200);
-  for (const abort of aborts) abort.abort();
 });
 
 test('acts only for a caller with a token of an own name, and only by a form of its own page', async () => {

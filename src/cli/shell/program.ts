@@ -63,18 +63,12 @@ const helpOf = (program: Command) =>
     args: [argument('[command...]', 'the command, word by word')],
     shared: 'none',
     examples: ['callsync help backfill', 'callsync help backfill watch'],
-    run: (words: readonly string[]) => find(program, words).outputHelp(),
+    run: (words: readonly string[]) => {
+      const named = words.reduce<Command | undefined>(
+        (command, word) => command?.commands.find((one) => one.name() === word),
+        program,
+      );
+      if (named === undefined) program.error(`error: unknown command '${words.join(' ')}'`, { exitCode: 2 });
+      named.outputHelp();
+    },
   });
-
-const find = (program: Command, words: readonly string[]): Command => {
-  let command = program;
-  for (const word of words) {
-    const next = command.commands.find((candidate) => candidate.name() === word || candidate.aliases().includes(word));
-    if (next === undefined) {
-      say(`error: unknown command '${words.join(' ')}'\n(see callsync help)`);
-      throw new CommanderError(2, 'commander.unknownCommand', 'unknown command');
-    }
-    command = next;
-  }
-  return command;
-};

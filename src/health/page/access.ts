@@ -3,7 +3,7 @@
  * cookie.
  */
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { CallsyncError } from '../../lib/errors.ts';
 import { isSameText } from '../../lib/secret.ts';
@@ -87,7 +87,7 @@ export type Action = (fields: URLSearchParams, actor: string) => Promise<string>
 export type ActionName = 'pause' | 'resume' | 'backfill' | 'reconcile' | 'replay';
 export type Actions = Readonly<Record<ActionName, Action>>;
 
-type ActionAnswer = { readonly status: number; readonly text: string };
+type ActionAnswer = { readonly status: number; readonly text: string; readonly location?: string };
 
 const prefix = '/actions/';
 const maxBodyBytes = 4_096;
@@ -112,24 +112,19 @@ export const createActionRunner = (access: Access, actions: Actions) => {
     const actor = access.actorOf(request);
     if (actor === undefined) return { status: 401, text: 'A token of operations.users is needed.\n' };
     try {
-      return { status: 303, text: await actions[name as ActionName](fields, actor) };
+      return { status: 303, text: await actions[name as ActionName](fields, actor), location: '/#events' };
     } catch (error) {
       if (!(error instanceof CallsyncError)) throw error;
       const text = `${error.code}: ${error.message} ${error.hint ?? ''}\n`;
       return { status: error.kind === 'terminal' ? 400 : 503, text };
     }
   };
-  return async (request: IncomingMessage, response: ServerResponse): Promise<ActionAnswer> => {
+  return async (request: IncomingMessage): Promise<ActionAnswer> => {
     if (underWay >= maxActions) return { status: 503, text: 'Too many actions at once; try again.\n' };
     underWay += 1;
-    try {
-      const answer = await run(request);
-      if (answer.status === 401) response.setHeader('www-authenticate', 'Basic realm="callsync", charset="UTF-8"');
-      if (answer.status === 303) response.setHeader('location', '/#events');
-      return answer;
-    } finally {
+    return await run(request).finally(() => {
       underWay -= 1;
-    }
+    });
   };
 };
 

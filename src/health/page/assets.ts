@@ -1,25 +1,24 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The script of the page: replaces sections that changed, as server-sent events bring them, and copies commands. A section
+ * The script of the page: loads the page again every two seconds, replaces sections that changed, and copies commands. A section
  * that holds the focus is not replaced until the focus leaves it. Without the script, the page is a document.
  */
 export const script = `'use strict';
 const live = document.getElementById('live');
-const parse = (text) => new DOMParser().parseFromString(text, 'text/html').body.firstElementChild;
 const waiting = new Map();
-const replace = (id, text) => {
+const replace = (next) => {
+  const { id } = next;
   const present = document.getElementById(id);
   if (present === null) return;
   const active = document.activeElement;
   if (active !== null && present.contains(active) && active.closest('form, .command') !== null) {
-    waiting.set(id, text);
+    waiting.set(id, next);
     return;
   }
   waiting.delete(id);
   const places = active !== null && present.contains(active) ? [...present.querySelectorAll('a, button, summary, [tabindex]')] : [];
   const place = places.indexOf(active);
-  const next = parse(text);
   const open = present.querySelector('details')?.open;
   if (open) next.querySelector('details').open = true;
   const scrolled = [...present.querySelectorAll('.scroll')].map((one) => one.scrollLeft);
@@ -27,7 +26,7 @@ const replace = (id, text) => {
   next.querySelectorAll('.scroll').forEach((one, index) => { one.scrollLeft = scrolled[index] ?? 0; });
   if (place >= 0) [...next.querySelectorAll('a, button, summary, [tabindex]')][place]?.focus();
 };
-document.addEventListener('focusout', () => setTimeout(() => { for (const [id, text] of waiting) replace(id, text); }, 0));
+document.addEventListener('focusout', () => setTimeout(() => { for (const next of waiting.values()) replace(next); }, 0));
 document.addEventListener('click', async (event) => {
   const button = event.target instanceof Element ? event.target.closest('button.copy') : null;
   if (button === null) return;
@@ -42,16 +41,26 @@ document.addEventListener('click', async (event) => {
     button.textContent = 'Selected';
   }
 });
-const source = new EventSource('/events');
-source.addEventListener('section', (event) => {
-  const { id, html } = JSON.parse(event.data);
-  replace(id, html);
-});
-source.addEventListener('drawn', (event) => { live.textContent = 'Live, drawn ' + event.data + ' UTC'; });
-source.addEventListener('error', () => {
-  live.textContent = 'Not connected';
-  document.getElementById('headline').outerHTML = '<section id="headline" class="headline delayed" aria-live="polite"><p><strong>Attention.</strong> The process that draws this page does not answer, and the page below is old. <span class="then">Run <span class="command"><code>callsync doctor</code> <button type="button" class="copy" data-copy="callsync doctor" aria-label="Copy callsync doctor">Copy</button></span></span></p></section>';
-});
+const drawn = new Map([...document.querySelectorAll('main > section')].map((one) => [one.id, one.outerHTML]));
+const look = async () => {
+  try {
+    const answer = await fetch('/', { signal: AbortSignal.timeout(20000) });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    for (const next of page.querySelectorAll('main > section')) {
+      if (drawn.get(next.id) === next.outerHTML) continue;
+      drawn.set(next.id, next.outerHTML);
+      replace(next);
+    }
+    live.textContent = 'Live, ' + page.getElementById('live').textContent.replace('As of', 'drawn');
+  } catch {
+    drawn.clear();
+    live.textContent = 'Not connected';
+    document.getElementById('headline').outerHTML = '<section id="headline" class="headline delayed" aria-live="polite"><p><strong>Attention.</strong> The process that draws this page does not answer, and the page below is old. <span class="then">Run <span class="command"><code>callsync doctor</code> <button type="button" class="copy" data-copy="callsync doctor" aria-label="Copy callsync doctor">Copy</button></span></span></p></section>';
+  }
+  setTimeout(look, 2000);
+};
+look();
 `;
 
 /** The stylesheet. */

@@ -13,7 +13,7 @@ import { countColumns } from './draw-report.ts';
 import { type Columns, type Html, html, type Part, table } from './html.ts';
 import { type JudgedDay, type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
 
-export type Section = { readonly id: string; readonly content: Html };
+type Section = { readonly id: string; readonly content: Html };
 
 const section = (id: string, title: string, content: Part): Section => ({
   id,
@@ -266,10 +266,11 @@ const frame = (title: string, body: Html, live: boolean): string =>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css">${live && html`<script src="/script.js" defer></script>`}</head><body>${body}</body></html>
 `.text;
 
-export const drawPage = (state: PageState, sections: readonly Section[]): string =>
+/** @param formToken for the forms of actions; null = nobody may act. */
+export const drawPage = (state: PageState, formToken: string | null): string =>
   frame(
     'callsync',
-    html`<a class="skip" href="#events">Skip to the timeline</a><header><h1>callsync</h1><p id="live">As of ${formatInstant(state.at)} UTC</p></header><main>${sections.map(({ content }) => content)}</main><footer><p>callsync ${state.version}; ${formatCount(state.health?.calls ?? 0)} calls in the ledger</p></footer>`,
+    html`<a class="skip" href="#events">Skip to the timeline</a><header><h1>callsync</h1><p id="live">As of ${formatInstant(state.at)} UTC</p></header><main>${drawSections(state, formToken).map(({ content }) => content)}</main><footer><p>callsync ${state.version}; ${formatCount(state.health?.calls ?? 0)} calls in the ledger</p></footer>`,
     true,
   );
 

@@ -1,6 +1,6 @@
 /** Health, readiness and metrics of a process on a separate port, which callers of the webhook cannot reach. */
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
@@ -9,11 +9,9 @@ import { listenOnPort, readCertificate, reloadCertificate, serverAddress } from 
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import { isSameText } from '../../lib/secret.ts';
-import type { Page } from './page.ts';
+import type { Answer, Page } from './page.ts';
 
-type RouteAnswer = { readonly status: number; readonly type?: string; readonly body?: string };
-
-const json = 'application/json; charset=utf-8';
+const json = { 'content-type': 'application/json; charset=utf-8' };
 
 /** @throws CallsyncError OPERATIONS_PORT_TAKEN, OPERATIONS_TLS_INVALID */
 export const serveOperations = async (options: {
@@ -35,36 +33,34 @@ export const serveOperations = async (options: {
   const mayRead = (authorization = ''): boolean =>
     options.token === undefined || isSameText(authorization, `Bearer ${options.token()}`);
 
-  const routes: Readonly<Record<string, (authorization?: string) => RouteAnswer | Promise<RouteAnswer>>> = {
-    '/healthz': () => ({ status: 200, type: json, body: '{"alive":true,"program":"callsync"}' }),
+  const routes: Readonly<Record<string, (authorization?: string) => Answer | Promise<Answer>>> = {
+    '/healthz': () => ({ status: 200, headers: json, body: '{"alive":true,"program":"callsync"}' }),
     '/readyz': () => {
       const ready = options.ready();
-      return { status: ready ? 200 : 503, type: json, body: JSON.stringify({ ready }) };
+      return { status: ready ? 200 : 503, headers: json, body: JSON.stringify({ ready }) };
     },
     '/metrics': async (authorization) =>
       mayRead(authorization)
-        ? { status: 200, type: registry.contentType, body: await registry.metrics() }
+        ? { status: 200, headers: { 'content-type': registry.contentType }, body: await registry.metrics() }
         : { status: 401 },
+  };
+
+  const find = async (request: IncomingMessage): Promise<Answer> => {
+    const { url = '', method = '', headers } = request;
+    const path = url.split('?', 1)[0] ?? '';
+    const isOfPage = options.page?.serves(path) === true;
+    if (!isOfPage && !Object.hasOwn(routes, path)) return { status: 404 };
+    if (!['GET', 'HEAD'].includes(method) && options.page?.isAction(path) !== true)
+      return { status: 405, headers: { allow: 'GET, HEAD' } };
+    if (isOfPage) return await (options.page as Page).answer(request);
+    return await (routes[path] as (typeof routes)[string])(headers.authorization);
   };
 
   const answer: RequestListener = async (request, response) => {
     // A connection is for one request: idle ones would keep others out.
     response.setHeader('connection', 'close');
-    const path = request.url?.split('?', 1)[0] ?? '';
-    if (options.page?.serves(path)) {
-      await options.page.handle(request, response).catch(() => failed(response));
-      return;
-    }
-    const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-    if (route === undefined) return response.writeHead(404).end();
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return response.writeHead(405, { allow: 'GET, HEAD' }).end();
-    try {
-      const { status, type, body } = await route(request.headers.authorization);
-      return response.writeHead(status, type === undefined ? {} : { 'content-type': type }).end(body);
-    } catch {
-      return failed(response);
-    }
+    const { status, headers = {}, body } = await find(request).catch((): Answer => ({ status: 500 }));
+    response.writeHead(status, headers).end(body);
   };
   const { server, watch } =
     options.tls === undefined ? { server: createServer(requestLimits, answer) } : openTls(options.tls, answer);
@@ -80,7 +76,6 @@ export const serveOperations = async (options: {
     /** Such as `http://127.0.0.1:9464`. */
     address: serverAddress(server, options.tls !== undefined),
     async close() {
-      options.page?.close();
       watch?.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
@@ -100,11 +95,6 @@ const openTls = (files: TlsFiles, answer: RequestListener): { server: Server; wa
   // A pair that does not fit is left aside: the earlier certificate stays in use.
   const watch = reloadCertificate({ files, server, onRead: () => undefined, onError: () => undefined });
   return { server, watch };
-};
-
-const failed = (response: ServerResponse): void => {
-  if (response.headersSent) response.destroy();
-  else response.writeHead(500).end();
 };
 
 /** Connections open at once; of more, the oldest is closed. */
