@@ -6,7 +6,7 @@ import { exitOf, exits, nextStep } from '../src/cli/shell/output.ts';
 import { type ErrorCode, errorCodes } from '../src/lib/error-codes.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
 import { databaseFaults } from '../src/postgres/errors.ts';
-import { passing } from '../src/source/http/http.ts';
+import { passing } from '../src/source/http/errors.ts';
 import { bigqueryFaults } from '../src/warehouse/bigquery/errors.ts';
 
 /** Meanings of errors whose messages come from elsewhere, for the page of errors. */

@@ -1,8 +1,8 @@
 /** Reads a part of an axis window by window. The number of calls in earlier windows sets the size of the next. */
 import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../../../schemas/orchestration.ts';
-import { CallsyncError } from '../../lib/errors.ts';
 import { lengthOf } from '../../lib/intervals.ts';
 import { iso } from '../../lib/timestamps.ts';
+import { isOfOneAnswer } from '../../source/http/errors.ts';
 import { axisOf, boundStep, halveWindow, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp, readWindow, type WindowResult } from '../../source/read/read-window.ts';
 import { recordWindow, replaceProblems, uncoveredRanges } from '../../store/windows/windows.ts';
@@ -194,11 +194,6 @@ const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Ra
   };
 };
 
-/**
- * Failures that may concern one answer. Everything else, such as access, tokens and the store, concerns all windows.
- */
-const ofOneAnswer =
-  /^(LIST_(FAILED|LOOP|MALFORMED|REFUSED|SHAPE)|RESPONSE_(ENCODING|TOO_LARGE)|SERVICE_(BROKEN|OVERLOADED|REFUSED|TIMEOUT|UNAVAILABLE|UNREACHABLE))$/;
 /** Attempts at a window with transient failures before callsync passes it over. */
 const attempts = 3;
 
@@ -217,7 +212,7 @@ const passOverFailing = async (
     return await read();
   } catch (error) {
     signal.throwIfAborted();
-    if (!(error instanceof CallsyncError) || !ofOneAnswer.test(error.code)) throw error;
+    if (!isOfOneAnswer(error)) throw error;
     if (error.kind === 'transient' && attempt < attempts) throw error;
     if (!(await isServiceUp(deps.source.list, { window, signal }, error))) throw error;
     const { axis, from, to } = window;

@@ -4,7 +4,8 @@ import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { backoffMs, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
-import { createRefusals, failureOf, type Http, type HttpResponse, refusePlainHttp, type ServiceClock } from './http.ts';
+import { createRefusals, failureOf, overloads, retriesOf } from './errors.ts';
+import { type Http, type HttpResponse, refusePlainHttp, type ServiceClock } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';
 import type { TokenSource } from './tokens.ts';
 
@@ -27,16 +28,6 @@ export interface AccessProof {
   keep(): Promise<void>;
 }
 
-/**
- * Most retries. A time-out takes minutes, and a refused question stays refused: a smaller question, or a later attempt,
- * has better chances. Tokens were asked for several times already, and status shows why work waits for a quota.
- */
-const retriesOf: Readonly<Record<string, number>> = {
-  ...{ SERVICE_TIMEOUT: 1, LIST_REFUSED: 1, SERVICE_QUOTA: 0 },
-  ...{ TOKEN_REFUSED: 0, TOKEN_UNAVAILABLE: 0, TOKEN_MALFORMED: 0 },
-};
-/** The service, or a gateway before it, has too many requests: all workers slow down. */
-const overloads = new Set(['SERVICE_BROKEN', 'SERVICE_OVERLOADED', 'SERVICE_QUOTA', 'SERVICE_RATE_LIMIT']);
 /** Longest wait for a quota; the wait doubles with each refusal. */
 const longestQuotaMs = 5 * 60_000;
 

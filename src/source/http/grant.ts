@@ -5,7 +5,8 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
-import { type Http, type HttpResponse, retryAfterOf } from './http.ts';
+import { retryAfterOf } from './errors.ts';
+import type { Http, HttpResponse } from './http.ts';
 
 /** `expiresIn` = seconds; undefined when the response does not say. */
 export type RequestGrant = (signal?: AbortSignal) => Promise<{ accessToken: string; expiresIn: number | undefined }>;

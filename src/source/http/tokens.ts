@@ -3,8 +3,8 @@
 import { CallsyncError } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import { abortable, type BackoffRules, backoffMs, joining, wait } from '../../lib/timing.ts';
+import { createRefusals } from './errors.ts';
 import type { RequestGrant } from './grant.ts';
-import { createRefusals } from './http.ts';
 
 interface Token {
   readonly value: string;

@@ -1,8 +1,9 @@
 /** The call list, page by page (interface §4.2): memory is bound by one page and the one fetched ahead of it. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Api, GetOptions } from '../http/api.ts';
+import { isPoison, isRefusal } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest } from '../pagination/pagination.ts';
@@ -267,13 +268,3 @@ const parseSingle = (response: HttpResponse): unknown => {
     throw transient('LIST_MALFORMED', `A single call of ${response.url.host} is not valid JSON.`);
   return value;
 };
-
-const poison = /^(SERVICE_(UNAVAILABLE|BROKEN|TIMEOUT)|LIST_(FAILED|MALFORMED)|RESPONSE_TOO_LARGE)$/;
-
-/** Whether the service refuses a question: it may answer one about a shorter window. */
-export const isRefusal = (error: unknown): error is CallsyncError =>
-  error instanceof CallsyncError && (error.code === 'LIST_REFUSED' || error.code === 'SERVICE_REFUSED');
-
-/** Whether a failure may be due to single records of the answer: a smaller question may then succeed. */
-export const isPoison = (error: unknown): error is CallsyncError =>
-  error instanceof CallsyncError && poison.test(error.code);

@@ -1,7 +1,7 @@
 /** Judges one part of a window: read to its end, or cut into smaller ones. */
 import type { CallsyncError } from '../../lib/errors.ts';
+import { isPoison, isRefusal } from '../http/errors.ts';
 import { capOf } from '../list/facts.ts';
-import { isPoison, isRefusal } from '../list/list-client.ts';
 import type { Window, WindowQuery } from '../list/list-query.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, splitWindow } from '../list/list-query.ts';
 import type { Judge, View } from './ask.ts';

@@ -1,8 +1,8 @@
 /** Judges the records around those that make every answer fail: row by row, then call by call. */
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
+import { isPoison, isRefusal } from '../http/errors.ts';
 import { capOf } from '../list/facts.ts';
-import { isPoison, isRefusal } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
 import { ask, askList, askQuietly, type Judge, type ListAsk, unless, type View } from './ask.ts';
 import { chooseProof, isSameSet } from './complete.ts';

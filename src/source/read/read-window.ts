@@ -2,7 +2,8 @@
 import type { Shown } from '../../../schemas/observation.ts';
 import type { CallsyncError } from '../../lib/errors.ts';
 import { iso, type Micros, nowMicros } from '../../lib/timestamps.ts';
-import { isRefusal, type ListClient } from '../list/list-client.ts';
+import { isRefusal } from '../http/errors.ts';
+import type { ListClient } from '../list/list-client.ts';
 import type { Window, WindowQuery } from '../list/list-query.ts';
 import type { Judge, View } from './ask.ts';
 import { judgePart, type Open } from './judge.ts';
