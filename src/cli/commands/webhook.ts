@@ -7,7 +7,7 @@ import { localAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import { sendWebhook } from '../../lib/send-webhook.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
-import { readSigningKey } from '../../webhook/server/signature.ts';
+import { readSigningKey, signWith } from '../../webhook/server/signature.ts';
 import { flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { endWith, print } from '../shell/output.ts';
 import { sampleCall } from './webhook/sample-call.ts';
@@ -85,12 +85,13 @@ Exit code 3: the answer was not 2XX. Exit code 4: no answer.`,
         const { secrets, header_prefix: prefix } = config.webhook;
         const { url = addressOf(config), deliveryId } = options;
         const key = keyOf(secrets, options);
-        const hookId = options.hookId ?? [...(key?.hookIds ?? [])][0];
+        const signed = signWith(key);
+        const hookId = options.hookId ?? signed.hookId;
         const file = options.file === undefined ? undefined : await readBody(options.file);
         const results: SendResult[] = [];
         while (results.length < options.count) {
           const body = file ?? JSON.stringify(sampleCall());
-          const result = await sendWebhook({ url, body, prefix, secret: key?.secret, hookId, deliveryId });
+          const result = await sendWebhook({ url, body, prefix, ...signed, hookId, deliveryId });
           results.push(result);
           print(options, { url, signed: key !== undefined, ...result }, describeSent(url, result));
         }

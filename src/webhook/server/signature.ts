@@ -125,6 +125,12 @@ export const readSigningKey = (secrets: readonly SigningSecretConfig[], name?: s
   return key ?? refuseEmpty(entry);
 };
 
+/** How `sendWebhook` signs with a key; without one the delivery is unsigned. */
+export const signWith = (key: SigningKey | undefined) => ({
+  secret: key?.secret,
+  hookId: [...(key?.hookIds ?? [])][0],
+});
+
 const refuseEmpty = (entry: SigningSecretConfig): never => {
   throw terminal('WEBHOOK_SECRET_EMPTY', `The signing secret "${entry.name}" is empty or its file cannot be read.`, {
     hint: `Write the secret into ${entry.secret_file ?? 'webhook.secrets'}, then run callsync config check.`,

@@ -14,7 +14,7 @@ import { dayMs } from '../../../lib/timestamps.ts';
 import type { Queryable } from '../../../postgres/database.ts';
 import { createSampleStore } from '../../../store/delivery/delivery-statistics.ts';
 import { createAddressList } from '../../../webhook/server/senders.ts';
-import { readSigningKey } from '../../../webhook/server/signature.ts';
+import { readSigningKey, signWith } from '../../../webhook/server/signature.ts';
 import { type Checks, type Finding, failed, needStore, ok, silent, skipped, warning } from './check.ts';
 
 type Webhooks = Services<Pick<Config, 'webhook'>>;
@@ -96,11 +96,11 @@ export const tryRoundTrip = async (options: {
   readonly storedWithinMs?: number;
 }): Promise<Finding> => {
   const { url, headerPrefix: prefix, key, store, ca, bytes = 0, storedWithinMs = 15_000 } = options;
-  const common = { url, body: sampleOf(0), prefix, hookId: [...(key?.hookIds ?? [])][0], ca };
-  const sent = await sendWebhook({ ...common, body: sampleOf(bytes), secret: key?.secret });
+  const common = { url, body: sampleOf(0), prefix, ...signWith(key), ca };
+  const sent = await sendWebhook({ ...common, body: sampleOf(bytes) });
   const last = sent.attempts.at(-1);
   if (!sent.delivered) {
-    const small = await sendWebhook({ ...common, secret: key?.secret, retry: false });
+    const small = await sendWebhook({ ...common, retry: false });
     // A proxy may have refused a delivery that the receiver stored.
     for (const { deliveryId } of [sent, small]) await store.take(deliveryId);
     return small.delivered ? explainLimit(url, bytes, last) : explainRefusal(url, last);
