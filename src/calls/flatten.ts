@@ -5,7 +5,7 @@ import { type ObservationSource, sourceRank } from '../../schemas/observation.ts
 import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
 import { allFields, tableOf } from '../../schemas/tables.ts';
 import { plainDecimal } from '../lib/decimal.ts';
-import { bytesOf } from '../lib/encoded.ts';
+import { bare, bytesOf } from '../lib/encoded.ts';
 import * as sign from '../lib/json-signs.ts';
 import { isObject, jsonType, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
@@ -130,8 +130,8 @@ export const flattenCall = (
 ) => {
   const bytes = documents ? undefined : bytesOf(input.document ?? {}, 'transcript_json');
   const cut = bytes && cutWords(bytes);
-  // A copy parses each encoded field once. Without a prototype, `__proto__` is a field like any other.
-  const document = Object.create(null) as CallDocument;
+  // A copy parses each encoded field once.
+  const document: CallDocument = bare();
   for (const name of Object.keys(input.document ?? {}))
     document[name] = cut !== undefined && name === 'transcript_json' ? cut.value : input.document?.[name];
   const read = new FieldReader();

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type CallDocument, maxCallIdLength } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { bytesOf, copyField, copyFields, defineEncoded } from '../lib/encoded.ts';
+import { bare, bytesOf, copyField, copyFields, defineEncoded } from '../lib/encoded.ts';
 import { isObject, valueAt } from '../lib/parse-json.ts';
 import { encodedBytes } from '../lib/scan-value.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
@@ -113,8 +113,6 @@ const placeHash = (hashed: string, order: string | undefined): string =>
 export const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.slice(orderLength) === b.slice(orderLength));
 
-/** A record without a prototype: fields named `constructor` or `__proto__` are fields like any other. */
-const bare = <T>(from?: Readonly<Record<string, T>>): Record<string, T> => ({ __proto__: null, ...from }) as never;
 const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
@@ -139,7 +137,7 @@ const hasInfinity = (value: unknown, depth: number): boolean => {
  */
 export const prepareObservation = (observation: Observation): PreparedObservation => {
   const fields: CallDocument = bare();
-  const hashes: Record<string, string> = bare();
+  const hashes = bare<string>();
   let { fields: given } = observation;
   if (Object.keys(given).some((name) => cleanText(name) !== name)) {
     const names = Object.keys(given).sort();
@@ -224,7 +222,7 @@ const kindOf = ({ versions, document }: LedgerRow, name: string, fields: CallDoc
  */
 export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRow => {
   if (row.tombstone) return row;
-  const versions: Record<string, FieldVersion> = bare(row.versions);
+  const versions = Object.assign(bare<FieldVersion>(), row.versions);
   const changes: string[] = [];
   for (const name of Object.keys(observation.hashes)) {
     const held = own(row.versions, name);
@@ -253,7 +251,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   if (row.document === null) throw new Error('fold: the document was not fetched');
   const document = copyFields(row.document);
   const revision = row.revision + 1;
-  const fieldChanges: Record<string, FieldChange> = bare(row.fieldChanges);
+  const fieldChanges = Object.assign(bare<FieldChange>(), row.fieldChanges);
   for (const name of changes) {
     const kind = kindOf(row, name, observation.fields);
     if (row.revision > 0) fieldChanges[name] = [revision, observation.observedAt, sourceRank[observation.source], kind];
@@ -294,7 +292,7 @@ export const foldRules = (
   const isListShown = row.rules === null && version !== null && listsRedactions(fields.transcript_json);
   if (!isListShown && [...names].every((name) => isDeepStrictEqual(held[name], fields[name])))
     return row.rules === version ? row : { ...row, rules: version };
-  const versions: Record<string, FieldVersion> = bare();
+  const versions = bare<FieldVersion>();
   // Without rules a hash begins with that of the raw value, which must not stay.
   const hasOrder = row.rules !== null && row.rules !== noRules;
   for (const [name, hashed] of Object.entries(hashes)) {

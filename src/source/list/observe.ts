@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { bytesOf, copyField } from '../../lib/encoded.ts';
+import { bare, bytesOf, copyField } from '../../lib/encoded.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
@@ -30,7 +30,7 @@ export const observeRecord = (record: unknown, { observedAt, carries, leftOut = 
   const refusal = refuseId(id, bytes);
   if (refusal !== undefined) return reject(refusal);
   const uncarried: string[] = [];
-  const fields: CallDocument = {};
+  const fields: CallDocument = bare();
   for (const name of Object.keys(record)) {
     const json = bytesOf(record, name);
     const value = json === undefined ? record[name] : undefined;

@@ -1,7 +1,7 @@
 /** A thread that encodes the calls that it is sent; see `encoder.ts`. */
 import type { CallDocument } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
-import { defineEncoded } from '../../lib/encoded.ts';
+import { bare, defineEncoded } from '../../lib/encoded.ts';
 import { answerWith } from '../../lib/thread.ts';
 import { createEncoder, type EncoderTask } from './encoder.ts';
 
@@ -11,7 +11,7 @@ export default ({ layout, guard, options, bytes, calls }: EncoderTask) => {
   // The bytes have a memory of their own: see `taskOf`.
   const all = Buffer.from(bytes.buffer);
   const loads = calls.map(({ fields, ...row }) => {
-    const document: CallDocument = Object.create(null);
+    const document: CallDocument = bare();
     for (const [name, value, to] of fields)
       if (to === undefined) document[name] = value;
       else defineEncoded(document, name, all.subarray(value as number, to));
