@@ -138,27 +138,49 @@ turns AS (
     MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
   FROM ranked
   GROUP BY call_id
-),
-sides AS (
-  SELECT
-    c.call_id,
-    c.call_timestamp,
-    c.business_day,
-    c.campaign,
-    c.agent,
-    c.agent_side,
-    c.duration_seconds,
-    c.utterance_count,
-    t.talk_in,
-    t.talk_out,
-    t.talk_all,
-    t.speech,
-    t.silence,
-    t.longest_silence,
-    t.span,
-    CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END AS talk_agent,
-    CASE WHEN c.agent_side = 'in' THEN t.talk_out WHEN c.agent_side = 'out' THEN t.talk_in END AS talk_customer
-  FROM (SELECT
+)
+SELECT
+  c.call_id,
+  c.call_timestamp,
+  c.business_day,
+  c.campaign,
+  c.agent,
+  c.agent_side,
+  c.duration_seconds,
+  CASE
+    WHEN {{ callsync.callsync_factor("utterance_start") }} IS NULL OR {{ callsync.callsync_factor("utterance_duration") }} IS NULL
+      THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
+    WHEN c.utterance_count = 0 THEN 'no transcript'
+    WHEN t.speech IS NULL THEN 'no utterance has a side and times'
+    ELSE 'ok'
+  END AS talk_status,
+  CASE
+    WHEN c.agent_side IS NULL THEN 'side unknown: set analytics.agent_side'
+    WHEN {{ callsync.callsync_factor("utterance_start") }} IS NULL OR {{ callsync.callsync_factor("utterance_duration") }} IS NULL
+      THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
+    WHEN c.utterance_count = 0 THEN 'no transcript'
+    WHEN t.speech IS NULL THEN 'no utterance has a side and times'
+    ELSE 'ok'
+  END AS agent_status,
+  COALESCE(n.turns, 0) AS turns,
+  COALESCE(n.words, 0) AS words,
+  ROUND((t.talk_in) * 1000000) / 1000000 + 0 AS talk_in_seconds,
+  ROUND((t.talk_out) * 1000000) / 1000000 + 0 AS talk_out_seconds,
+  ROUND((CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END) * 1000000) / 1000000 + 0 AS talk_agent_seconds,
+  ROUND((CASE WHEN c.agent_side = 'in' THEN t.talk_out WHEN c.agent_side = 'out' THEN t.talk_in END) * 1000000) / 1000000 + 0 AS talk_customer_seconds,
+  CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END / NULLIF(t.talk_in + t.talk_out, 0) AS agent_talk_share,
+  ROUND((t.speech) * 1000000) / 1000000 + 0 AS speech_seconds,
+  CASE WHEN t.speech IS NOT NULL THEN COALESCE(i.interruptions, 0) END AS interruptions,
+  CASE WHEN t.speech IS NOT NULL THEN CASE WHEN c.agent_side = 'in' THEN COALESCE(i.interruptions_in, 0) WHEN c.agent_side = 'out' THEN COALESCE(i.interruptions_out, 0) END END AS interruptions_by_agent,
+  ROUND((t.talk_all - t.speech) * 1000000) / 1000000 + 0 AS overlap_seconds,
+  (ROUND((t.talk_all - t.speech) * 1000000) / 1000000 + 0) / NULLIF(t.speech, 0) AS overlap_share,
+  ROUND((t.silence) * 1000000) / 1000000 + 0 AS silence_seconds,
+  t.silence / NULLIF(t.span, 0) AS silence_share,
+  ROUND((t.longest_silence) * 1000000) / 1000000 + 0 AS longest_silence_seconds,
+  ROUND((n.longest) * 1000000) / 1000000 + 0 AS longest_monologue_seconds,
+  n.longest_side AS longest_monologue_side,
+  n.words / NULLIF(t.talk_all, 0) * 60 AS words_per_minute
+FROM (SELECT
   c.call_id,
   c.call_timestamp,
   {{ callsync.callsync_day("c.call_timestamp", var('callsync_time_zone', 'UTC')) }} AS business_day,
@@ -196,54 +218,7 @@ LEFT JOIN (SELECT
   call_id{{ callsync.callsync_field_pivots() }}
 FROM {{ callsync.callsync_changed(ref('stg_callsync__metadata')) }} AS m
 GROUP BY call_id) AS f ON f.call_id = c.call_id) AS c
-  LEFT JOIN talk AS t ON t.call_id = c.call_id
-)
-SELECT
-  s.call_id,
-  s.call_timestamp,
-  s.business_day,
-  s.campaign,
-  s.agent,
-  s.agent_side,
-  s.duration_seconds,
-  CASE
-    WHEN {{ callsync.callsync_factor("utterance_start") }} IS NULL OR {{ callsync.callsync_factor("utterance_duration") }} IS NULL
-      THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
-    WHEN s.utterance_count = 0 THEN 'no transcript'
-    WHEN s.speech IS NULL THEN 'no utterance has a side and times'
-    ELSE 'ok'
-  END AS talk_status,
-  CASE
-    WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side'
-    WHEN {{ callsync.callsync_factor("utterance_start") }} IS NULL OR {{ callsync.callsync_factor("utterance_duration") }} IS NULL
-      THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
-    WHEN s.utterance_count = 0 THEN 'no transcript'
-    WHEN s.speech IS NULL THEN 'no utterance has a side and times'
-    ELSE 'ok'
-  END AS agent_status,
-  COALESCE(n.turns, 0) AS turns,
-  COALESCE(n.words, 0) AS words,
-  ROUND((s.talk_in) * 1000000) / 1000000 + 0 AS talk_in_seconds,
-  ROUND((s.talk_out) * 1000000) / 1000000 + 0 AS talk_out_seconds,
-  ROUND((s.talk_agent) * 1000000) / 1000000 + 0 AS talk_agent_seconds,
-  ROUND((s.talk_customer) * 1000000) / 1000000 + 0 AS talk_customer_seconds,
-  s.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0) AS agent_talk_share,
-  ROUND((s.speech) * 1000000) / 1000000 + 0 AS speech_seconds,
-  CASE WHEN s.speech IS NOT NULL THEN COALESCE(i.interruptions, 0) END AS interruptions,
-  CASE
-    WHEN s.speech IS NULL THEN NULL
-    WHEN s.agent_side = 'in' THEN COALESCE(i.interruptions_in, 0)
-    WHEN s.agent_side = 'out' THEN COALESCE(i.interruptions_out, 0)
-  END AS interruptions_by_agent,
-  ROUND((s.talk_all - s.speech) * 1000000) / 1000000 + 0 AS overlap_seconds,
-  (ROUND((s.talk_all - s.speech) * 1000000) / 1000000 + 0) / NULLIF(s.speech, 0) AS overlap_share,
-  ROUND((s.silence) * 1000000) / 1000000 + 0 AS silence_seconds,
-  s.silence / NULLIF(s.span, 0) AS silence_share,
-  ROUND((s.longest_silence) * 1000000) / 1000000 + 0 AS longest_silence_seconds,
-  ROUND((n.longest) * 1000000) / 1000000 + 0 AS longest_monologue_seconds,
-  n.longest_side AS longest_monologue_side,
-  n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute
-FROM sides AS s
-LEFT JOIN turns AS n ON n.call_id = s.call_id
-LEFT JOIN interruptions AS i ON i.call_id = s.call_id
+LEFT JOIN talk AS t ON t.call_id = c.call_id
+LEFT JOIN turns AS n ON n.call_id = c.call_id
+LEFT JOIN interruptions AS i ON i.call_id = c.call_id
 {% if var('callsync_incremental', false) %}) AS q JOIN {{ ref('stg_callsync__calls') }} AS k ON k.call_id = q.call_id{% endif %}

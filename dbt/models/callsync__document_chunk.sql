@@ -10,14 +10,13 @@ WITH spoken AS (
     u.call_id,
     u.utterance_index,
     u.word_count,
-    CONCAT(CASE
-      WHEN u.side = c.agent_side THEN 'agent'
-      WHEN u.side IS NOT NULL AND c.agent_side IS NOT NULL THEN 'customer'
-      ELSE COALESCE(u.side, 'unknown')
-    END, ': ', COALESCE(u.content, '')) AS line,
-    SUM(u.word_count) OVER (
-      PARTITION BY u.call_id ORDER BY u.utterance_index ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - u.word_count AS words_before
+    CONCAT(
+      CASE
+        WHEN u.side = c.agent_side THEN 'agent'
+        WHEN u.side IS NOT NULL AND c.agent_side IS NOT NULL THEN 'customer'
+        ELSE COALESCE(u.side, 'unknown')
+      END, ': ', COALESCE(u.content, '')
+    ) AS line
   FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
   JOIN (SELECT
   c.call_id,
@@ -58,11 +57,19 @@ LEFT JOIN (SELECT
 FROM {{ callsync.callsync_changed(ref('stg_callsync__metadata')) }} AS m
 GROUP BY call_id) AS f ON f.call_id = c.call_id) AS c ON c.call_id = u.call_id
 ),
+counted AS (
+  SELECT
+    *,
+    SUM(word_count) OVER (
+      PARTITION BY call_id ORDER BY utterance_index ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - word_count AS words_before
+  FROM spoken
+),
 cut AS (
   SELECT
     *,
     DENSE_RANK() OVER (PARTITION BY call_id ORDER BY FLOOR({{ callsync.callsync_float("words_before") }} / 200)) - 1 AS chunk_index
-  FROM spoken
+  FROM counted
 ),
 joined AS (
   SELECT

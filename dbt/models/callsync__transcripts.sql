@@ -10,11 +10,13 @@ WITH spoken AS (
     u.call_id,
     u.utterance_index,
     u.word_count,
-    CONCAT(CASE
-      WHEN u.side = c.agent_side THEN 'agent'
-      WHEN u.side IS NOT NULL AND c.agent_side IS NOT NULL THEN 'customer'
-      ELSE COALESCE(u.side, 'unknown')
-    END, ': ', COALESCE(u.content, '')) AS line
+    CONCAT(
+      CASE
+        WHEN u.side = c.agent_side THEN 'agent'
+        WHEN u.side IS NOT NULL AND c.agent_side IS NOT NULL THEN 'customer'
+        ELSE COALESCE(u.side, 'unknown')
+      END, ': ', COALESCE(u.content, '')
+    ) AS line
   FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
   JOIN (SELECT
   c.call_id,

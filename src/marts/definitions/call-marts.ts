@@ -1,5 +1,5 @@
 /** Marts of one row a call, or a part of a call. */
-import { defineMart, type Mart, openAll } from '../mart.ts';
+import { defineMart, type Mart, type MartDialect, openAll } from '../mart.ts';
 
 const identity = `
 call_id text Identifier of the call.
@@ -73,12 +73,22 @@ FROM ${d.table('calls')} AS c
 LEFT JOIN ${d.mart('field_texts')} AS f ON f.call_id = c.call_id`,
 });
 
-/** Speaker of a line: the agent or the customer if the side of the agent is known, else the side. */
-const speaker = `CASE
-      WHEN u.side = c.agent_side THEN 'agent'
-      WHEN u.side IS NOT NULL AND c.agent_side IS NOT NULL THEN 'customer'
-      ELSE COALESCE(u.side, 'unknown')
-    END`;
+/** CTE `spoken`: each utterance as a line after its speaker. That is agent or customer if the side of the agent is known, else the side. */
+const spoken = (d: MartDialect): string => `spoken AS (
+  SELECT
+    u.call_id,
+    u.utterance_index,
+    u.word_count,
+    CONCAT(
+      CASE
+        WHEN u.side = c.agent_side THEN 'agent'
+        WHEN u.side IS NOT NULL AND c.agent_side IS NOT NULL THEN 'customer'
+        ELSE COALESCE(u.side, 'unknown')
+      END, ': ', COALESCE(u.content, '')
+    ) AS line
+  FROM ${d.table('utterances')} AS u
+  JOIN ${d.mart('calls_wide')} AS c ON c.call_id = u.call_id
+)`;
 
 const transcripts = defineMart({
   name: 'transcripts',
@@ -92,15 +102,7 @@ agent_side text Side of the agent; null while it is unknown.
 utterances int Number of utterances.
 words int Number of words.
 dialogue text The utterances in order, one a line. Each line begins with agent or customer, or with the side while the side of the agent is unknown.`,
-  query: (d, select) => `WITH spoken AS (
-  SELECT
-    u.call_id,
-    u.utterance_index,
-    u.word_count,
-    CONCAT(${speaker}, ': ', COALESCE(u.content, '')) AS line
-  FROM ${d.table('utterances')} AS u
-  JOIN ${d.mart('calls_wide')} AS c ON c.call_id = u.call_id
-),
+  query: (d, select) => `WITH ${spoken(d)},
 joined AS (
   SELECT
     call_id,
@@ -179,23 +181,20 @@ first_utterance int Position of the first utterance of the chunk.
 last_utterance int Position of the last utterance of the chunk.
 words int Number of its words.
 chunk_text text Utterances of the chunk in order, one a line, as in transcripts.`,
-  query: (d, select) => `WITH spoken AS (
+  query: (d, select) => `WITH ${spoken(d)},
+counted AS (
   SELECT
-    u.call_id,
-    u.utterance_index,
-    u.word_count,
-    CONCAT(${speaker}, ': ', COALESCE(u.content, '')) AS line,
-    SUM(u.word_count) OVER (
-      PARTITION BY u.call_id ORDER BY u.utterance_index ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - u.word_count AS words_before
-  FROM ${d.table('utterances')} AS u
-  JOIN ${d.mart('calls_wide')} AS c ON c.call_id = u.call_id
+    *,
+    SUM(word_count) OVER (
+      PARTITION BY call_id ORDER BY utterance_index ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - word_count AS words_before
+  FROM spoken
 ),
 cut AS (
   SELECT
     *,
     DENSE_RANK() OVER (PARTITION BY call_id ORDER BY FLOOR(${d.float('words_before')} / 200)) - 1 AS chunk_index
-  FROM spoken
+  FROM counted
 ),
 joined AS (
   SELECT
@@ -235,12 +234,7 @@ calls.direction
 +proven_share float Mean of the proven shares of the days from this call to analytics.repeat_days days later, 0 to 1. Days without calls and verdicts count as 0.`,
   query: (d, select) => `WITH placed AS (
   SELECT
-    call_id,
-    call_timestamp,
-    business_day,
-    campaign,
-    agent,
-    direction,
+    *,
     LAG(call_id) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_call_id,
     LAG(call_timestamp) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_timestamp,
     LAG(business_day) OVER (PARTITION BY in_data ORDER BY call_timestamp, call_id) AS previous_day,

@@ -23,9 +23,14 @@ const talkStatus = (
   d: MartDialect,
 ) => `WHEN ${d.factor('utterance_start')} IS NULL OR ${d.factor('utterance_duration')} IS NULL
       THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
-    WHEN s.utterance_count = 0 THEN 'no transcript'
-    WHEN s.speech IS NULL THEN 'no utterance has a side and times'
+    WHEN c.utterance_count = 0 THEN 'no transcript'
+    WHEN t.speech IS NULL THEN 'no utterance has a side and times'
     ELSE 'ok'`;
+
+/** The value of the agent's side. */
+const ofSide = (whenIn: string, whenOut: string): string =>
+  `CASE WHEN c.agent_side = 'in' THEN ${whenIn} WHEN c.agent_side = 'out' THEN ${whenOut} END`;
+const [agent, customer] = [ofSide('t.talk_in', 't.talk_out'), ofSide('t.talk_out', 't.talk_in')];
 
 const speechIntervals = defineMart({
   name: 'speech_intervals',
@@ -206,64 +211,39 @@ turns AS (
     MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
   FROM ranked
   GROUP BY call_id
-),
-sides AS (
-  SELECT
-    c.call_id,
-    c.call_timestamp,
-    c.business_day,
-    c.campaign,
-    c.agent,
-    c.agent_side,
-    c.duration_seconds,
-    c.utterance_count,
-    t.talk_in,
-    t.talk_out,
-    t.talk_all,
-    t.speech,
-    t.silence,
-    t.longest_silence,
-    t.span,
-    CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END AS talk_agent,
-    CASE WHEN c.agent_side = 'in' THEN t.talk_out WHEN c.agent_side = 'out' THEN t.talk_in END AS talk_customer
-  FROM ${d.mart('calls_wide')} AS c
-  LEFT JOIN talk AS t ON t.call_id = c.call_id
 )
 SELECT
-  ${select('s', {
+  ${select('c', {
     talk_status: `CASE
     ${talkStatus(d)}
   END`,
     agent_status: `CASE
-    WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side'
+    WHEN c.agent_side IS NULL THEN 'side unknown: set analytics.agent_side'
     ${talkStatus(d)}
   END`,
     turns: 'COALESCE(n.turns, 0)',
     words: 'COALESCE(n.words, 0)',
-    talk_in_seconds: toMicroseconds('s.talk_in'),
-    talk_out_seconds: toMicroseconds('s.talk_out'),
-    talk_agent_seconds: toMicroseconds('s.talk_agent'),
-    talk_customer_seconds: toMicroseconds('s.talk_customer'),
-    agent_talk_share: 's.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0)',
-    speech_seconds: toMicroseconds('s.speech'),
-    interruptions: 'CASE WHEN s.speech IS NOT NULL THEN COALESCE(i.interruptions, 0) END',
-    interruptions_by_agent: `CASE
-    WHEN s.speech IS NULL THEN NULL
-    WHEN s.agent_side = 'in' THEN COALESCE(i.interruptions_in, 0)
-    WHEN s.agent_side = 'out' THEN COALESCE(i.interruptions_out, 0)
-  END`,
-    overlap_seconds: toMicroseconds('s.talk_all - s.speech'),
-    overlap_share: `(${toMicroseconds('s.talk_all - s.speech')}) / NULLIF(s.speech, 0)`,
-    silence_seconds: toMicroseconds('s.silence'),
-    silence_share: 's.silence / NULLIF(s.span, 0)',
-    longest_silence_seconds: toMicroseconds('s.longest_silence'),
+    talk_in_seconds: toMicroseconds('t.talk_in'),
+    talk_out_seconds: toMicroseconds('t.talk_out'),
+    talk_agent_seconds: toMicroseconds(agent),
+    talk_customer_seconds: toMicroseconds(customer),
+    agent_talk_share: `${agent} / NULLIF(t.talk_in + t.talk_out, 0)`,
+    speech_seconds: toMicroseconds('t.speech'),
+    interruptions: 'CASE WHEN t.speech IS NOT NULL THEN COALESCE(i.interruptions, 0) END',
+    interruptions_by_agent: `CASE WHEN t.speech IS NOT NULL THEN ${ofSide('COALESCE(i.interruptions_in, 0)', 'COALESCE(i.interruptions_out, 0)')} END`,
+    overlap_seconds: toMicroseconds('t.talk_all - t.speech'),
+    overlap_share: `(${toMicroseconds('t.talk_all - t.speech')}) / NULLIF(t.speech, 0)`,
+    silence_seconds: toMicroseconds('t.silence'),
+    silence_share: 't.silence / NULLIF(t.span, 0)',
+    longest_silence_seconds: toMicroseconds('t.longest_silence'),
     longest_monologue_seconds: toMicroseconds('n.longest'),
     longest_monologue_side: 'n.longest_side',
-    words_per_minute: 'n.words / NULLIF(s.talk_all, 0) * 60',
+    words_per_minute: 'n.words / NULLIF(t.talk_all, 0) * 60',
   })}
-FROM sides AS s
-LEFT JOIN turns AS n ON n.call_id = s.call_id
-LEFT JOIN interruptions AS i ON i.call_id = s.call_id`,
+FROM ${d.mart('calls_wide')} AS c
+LEFT JOIN talk AS t ON t.call_id = c.call_id
+LEFT JOIN turns AS n ON n.call_id = c.call_id
+LEFT JOIN interruptions AS i ON i.call_id = c.call_id`,
 });
 
 export const talkMarts: readonly Mart[] = [speechIntervals, speechTurns, callTalk];

@@ -13,7 +13,7 @@ export const everything: AxisRange = {
 };
 
 /** Smallest i in [0, length) for which `reached(i)`; length when none. */
-export const lowerBound = (length: number, reached: (i: number) => boolean): number => {
+const lowerBound = (length: number, reached: (i: number) => boolean): number => {
   let low = 0;
   let high = length;
   while (low < high) {

@@ -3,7 +3,7 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';
 import { dayMs } from '../../lib/timestamps.ts';
-import { createAxisIndex, everything, lowerBound } from './axis-index.ts';
+import { createAxisIndex, everything } from './axis-index.ts';
 import { generateContent, generateTags, generateTranscript } from './generate-call.ts';
 import { planPopulation, statusOf } from './population.ts';
 import { callIdOf, callIndexOf, fraction } from './random.ts';
@@ -20,6 +20,8 @@ interface CallState {
   current: Place;
   readonly edits: Edit[];
   deletedAt: number | undefined;
+  /** No webhook says that its processing has ended. */
+  readonly isSilent?: boolean;
 }
 
 export interface EditRequest {
@@ -64,11 +66,8 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
   };
   const plannedEdits = planEdits(settings, population);
   let plannedAt = 0;
-  const qualifiedAt = (position: number) => population.qualified[population.byQualified[position] as number] as number;
-  /** Next planned call, in order of qualified, without an announcement of its processing. */
-  let processedAt = lowerBound(population.count, (i) => qualifiedAt(i) > clock.now());
-  /** Inserted calls that are not processed yet, by (qualified, index). */
-  const awaiting: { readonly at: number; readonly index: number }[] = [];
+  /** All calls whose processing ended until then have been announced. */
+  let announcedUntil = clock.now();
   let size = population.count;
   let listener: SendListener = () => undefined;
 
@@ -124,8 +123,17 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
     return number + 1;
   };
 
-  const announce = (index: number): void => {
-    if (deletedAt(index) === undefined) listener(index, versionOf(index));
+  /** Announces calls as their processing ends; a later edit may have moved a call on the axis. */
+  const announceUntil = (at: number): void => {
+    const before = announcedUntil;
+    const due: number[] = [];
+    axes.qualified.scan({ from: before + 1, to: at, toInclusive: true }, (index) => due.push(index) > 0);
+    announcedUntil = Math.max(before, at);
+    for (const index of due) {
+      const { isSilent, deletedAt } = states.get(index) ?? {};
+      if (isSilent === true || deletedAt !== undefined || originalOf(index).qualified <= before) continue;
+      listener(index, versionOf(index));
+    }
   };
 
   const editAsPlanned = ({ index, at }: PlannedEdit, number: number): void => {
@@ -136,16 +144,11 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
   /** Lets everything happen that was due until now, in order: calls become processed, planned edits are made. */
   const advance = (): void => {
     const now = clock.now();
-    for (;;) {
-      const processed = processedAt < population.count ? qualifiedAt(processedAt) : Number.POSITIVE_INFINITY;
-      const awaited = awaiting[0]?.at ?? Number.POSITIVE_INFINITY;
-      const planned = plannedEdits[plannedAt];
-      const first = Math.min(processed, awaited, planned?.at ?? Number.POSITIVE_INFINITY);
-      if (first > now) return;
-      if (first === processed) announce(population.byQualified[processedAt++] as number);
-      else if (first === awaited) announce(awaiting.shift()?.index as number);
-      else editAsPlanned(planned as PlannedEdit, plannedAt++);
+    for (let next = plannedEdits[plannedAt]; next !== undefined && next.at <= now; next = plannedEdits[plannedAt]) {
+      announceUntil(next.at);
+      editAsPlanned(next, plannedAt++);
     }
+    announceUntil(now);
   };
   advance();
 
@@ -201,16 +204,11 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
       const index = size++;
       const [timestamp, qualified] = [timeOf(request.timestamp), timeOf(request.qualified)];
       const current: Place = { timestamp, qualified, status: request.status ?? statusOf(settings, index) };
-      states.set(index, { original: current, fields: request.fields ?? {}, current, edits: [], deletedAt: undefined });
+      const isSilent = request.webhook === false;
+      const fields = request.fields ?? {};
+      states.set(index, { original: current, fields, current, edits: [], deletedAt: undefined, isSilent });
       for (const axis of bothAxes) axes[axis].place(index, current[axis], undefined);
-      if (request.webhook === false) return index;
-      if (qualified <= now) listener(index, 1);
-      else
-        awaiting.splice(
-          lowerBound(awaiting.length, (i) => (awaiting[i]?.at ?? 0) > qualified),
-          0,
-          { at: qualified, index },
-        );
+      if (!isSilent && qualified <= announcedUntil) listener(index, 1);
       return index;
     },
     changes: (): WorldChanges => ({ count: size, states: [...states] }),

@@ -49,35 +49,26 @@ const compress = async (accepted: string, plain: Buffer) => {
 
 export const waitFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
-/** Sends a body that contradicts its headers, then cuts the connection if that is part of the fault. */
+/** Sends a damaged body, then ends the connection. Node refuses bodies that contradict their headers, hence the raw socket. */
 const sendDamaged = async (exchange: Exchange, status: number, headers: Record<string, string>, body: Buffer) => {
   const { response, bodyFault, settings } = exchange;
+  const { socket } = response;
   const half = body.subarray(0, Math.floor(body.length / 2));
-  if (bodyFault === 'invalid_json') {
-    const broken = Buffer.concat([half, Buffer.from('}{"')]);
-    response.writeHead(status, { ...headers, 'Content-Length': String(broken.length) }).end(broken);
-    return;
+  const broken = Buffer.concat([half, Buffer.from('}{"')]);
+  const damages: Readonly<Partial<Record<FaultKind, readonly [announced: number, sent: Buffer]>>> = {
+    invalid_json: [broken.length, broken],
+    truncated_body: [body.length, half],
+    wrong_length: [Math.max(0, body.length - 7), body],
+  };
+  const [announced, sent] = damages[bodyFault as FaultKind] ?? [body.length, body];
+  const lines = Object.entries({ ...headers, Connection: 'close', 'Content-Length': String(announced) });
+  socket?.write(`HTTP/1.1 ${status} OK\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
+  const parts = bodyFault === 'slow_body' ? 10 : 1;
+  for (let i = 0; i < parts && socket?.destroyed === false; i++) {
+    socket.write(sent.subarray(Math.floor((sent.length * i) / parts), Math.floor((sent.length * (i + 1)) / parts)));
+    if (parts > 1) await waitFor(settings.faults.slowMs / parts);
   }
-  response.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
-  if (bodyFault === 'slow_body') {
-    const parts = 10;
-    for (let i = 0; i < parts && !response.destroyed; i++) {
-      response.write(body.subarray(Math.floor((body.length * i) / parts), Math.floor((body.length * (i + 1)) / parts)));
-      await waitFor(settings.faults.slowMs / parts);
-    }
-    response.end();
-    return;
-  }
-  // Truncated: fewer bytes than announced, then the connection ends.
-  response.write(half, () => response.socket?.destroySoon());
-};
-
-/** Announces fewer bytes than follow; Node refuses to do so itself, hence the raw socket. */
-const sendTooMuch = ({ response }: Exchange, status: number, headers: Record<string, string>, body: Buffer): void => {
-  const lines = Object.entries({ ...headers, 'Content-Length': String(Math.max(0, body.length - 7)) });
-  const head = `HTTP/1.1 ${status} OK\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
-  response.socket?.write(head);
-  response.socket?.write(body, () => response.socket?.destroySoon());
+  socket?.destroySoon();
 };
 
 /** Sends an answer as the settings say: compressed, slow, cut off or broken where a fault is set. */
@@ -99,14 +90,7 @@ export const send = async (exchange: Exchange, answer: HttpAnswer): Promise<void
   }
   const length = sent.reduce((sum, chunk) => sum + chunk.length, 0);
   counters.requests.bytes += length;
-  if (exchange.bodyFault === 'wrong_length') {
-    sendTooMuch(exchange, answer.status, headers, Buffer.concat(sent));
-    return;
-  }
-  if (exchange.bodyFault !== undefined) {
-    await sendDamaged(exchange, answer.status, headers, Buffer.concat(sent));
-    return;
-  }
+  if (exchange.bodyFault !== undefined) return await sendDamaged(exchange, answer.status, headers, Buffer.concat(sent));
   response.writeHead(answer.status, { ...headers, 'Content-Length': String(length) });
   response.cork();
   for (const chunk of sent) response.write(chunk);

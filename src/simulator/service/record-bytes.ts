@@ -16,10 +16,9 @@ export const createRecords = (world: World, settings: SimulatorSettings): JoinRe
   const cache = new Map<string, Buffer>();
   const most = settings.staticPages ? Number.POSITIVE_INFINITY : cacheBytes;
   let size = 0;
-  let shape = '';
-  const recordOf = (index: number, exclude: string, names: ReadonlySet<string>, at: number): Buffer => {
+  const recordOf = (index: number, shape: string, names: ReadonlySet<string>, at: number): Buffer => {
     const version = world.versionAt(index, at);
-    const key = `${index}:${version}:${exclude}`;
+    const key = `${index}:${version}:${shape}`;
     const known = cache.get(key);
     if (known !== undefined) return known;
     const made = Buffer.from(JSON.stringify(listDocument(world, settings, index, version, names)));
@@ -34,15 +33,9 @@ export const createRecords = (world: World, settings: SimulatorSettings): JoinRe
   };
   const join: JoinRecords = (indices, names, at) => {
     const { listOmits, listAdds } = settings;
-    const present = JSON.stringify([listOmits, listAdds]);
-    if (present !== shape) {
-      shape = present;
-      cache.clear();
-      size = 0;
-    }
-    const exclude = [...names].sort().join();
+    const shape = JSON.stringify([listOmits, listAdds, [...names].sort()]);
     return indices.flatMap((index, place) => {
-      const record = recordOf(index, exclude, names, at);
+      const record = recordOf(index, shape, names, at);
       return place === 0 ? [record] : [comma, record];
     });
   };
