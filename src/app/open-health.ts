@@ -1,20 +1,19 @@
 /** The readings of health that a process shares: its metrics, its page and its watch ask the store through them. */
-import type { Registry } from 'prom-client';
 import type { Config } from '../../schemas/config.ts';
 import type { Readings } from '../health/conditions.ts';
 import { explainDay } from '../health/coverage/why.ts';
-import { createWorkMetrics, shareReading, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
+import { shareReading } from '../health/metrics/registry.ts';
 import { openChannels } from '../health/notifications/channels.ts';
 import { queueDigest } from '../health/notifications/digest.ts';
 import { watchHealth } from '../health/notifications/watch.ts';
 import { measureLatency, type NamedUsage, readHealth, readProofs } from '../health/read-health.ts';
 import { readVersion } from '../lib/find-built.ts';
 import { dayMicros, nowMicros } from '../lib/timestamps.ts';
-import type { WarehouseTarget, WorkObserver } from '../pipeline/deps.ts';
+import type { WarehouseTarget } from '../pipeline/deps.ts';
 import type { Queryable } from '../postgres/database.ts';
-import { requestLimitRules, type Source } from '../source/source.ts';
+import { limitSpanMs } from '../source/http/limiter.ts';
+import { requestLimitRules } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
-import { limitSpanMs } from './open-source.ts';
 import type { Services } from './services.ts';
 
 /** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
@@ -83,18 +82,6 @@ export const readUsages = async (targets: readonly Pick<WarehouseTarget, 'wareho
     if (usage !== undefined) usages.push({ ...usage, warehouse: warehouse.name });
   }
   return usages;
-};
-
-/** The gauges and counters of a process that works: its own counts, and the readings of the store. */
-export const watchParts = (
-  { config }: Pick<Services, 'config'>,
-  registry: Registry,
-  { source, readings }: { readonly source: Source; readonly readings: HealthReadings },
-): WorkObserver => {
-  watchSource(registry, source);
-  watchStore(registry, readings, { requestsAllowed: requestLimitRules(config.source).requests });
-  watchUsage(registry, readings.usages);
-  return createWorkMetrics(registry);
 };
 
 /** Keeps the timeline and tells the configured channels, until the services are closed. */

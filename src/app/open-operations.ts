@@ -9,7 +9,14 @@ import type { Config } from '../../schemas/config.ts';
 import { parseInstant } from '../../schemas/instant.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../workflows/messages.ts';
 import { resolveDataDir } from '../config/data-dir.ts';
-import { createRegistry, watchInbox } from '../health/metrics/registry.ts';
+import {
+  createRegistry,
+  createWorkMetrics,
+  watchInbox,
+  watchSource,
+  watchStore,
+  watchUsage,
+} from '../health/metrics/registry.ts';
 import { type Action, type Actions, createAccess } from '../health/page/access.ts';
 import { createPage, type Page } from '../health/page/page.ts';
 import { serveOperations } from '../health/page/server.ts';
@@ -33,10 +40,10 @@ import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
 import { openSigningKeys } from '../webhook/server/signature.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { ingestDeps, openWarehouses } from './activity-deps.ts';
-import { explain, openHealth, watchParts } from './open-health.ts';
+import { explain, openHealth } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { createLogger, listPrivacyKeys, openReceiverPrivacy, openStoreService, type Services } from './services.ts';
-import { beginBackfill, listBackfills, openTemporal, rootMessage, shareOf, untilNow } from './temporal.ts';
+import { beginBackfill, listBackfills, openTemporal, rootMessage, untilNow } from './temporal.ts';
 
 /**
  * Returns the address, if this process has one.
@@ -134,9 +141,8 @@ const askProgress = async (client: Client, workflowId: string, isRunning: boolea
 };
 
 const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill['progress']> => {
-  const { windows, calls } = progress.totals;
-  const left = secondsLeft(progress);
-  return { state: progress.state, share: shareOf(progress), windows, calls, secondsLeft: left };
+  const { state, share, totals } = progress;
+  return { state, share, windows: totals.windows, calls: totals.calls, secondsLeft: secondsLeft(progress) };
 };
 
 const updateDeadlineMs = 10_000;
@@ -222,8 +228,10 @@ export const openParts = async (services: Services, { acceptSource }: { readonly
   const source = openSource(services, store);
   const temporal = await openTemporal(services);
   const readings = openHealth(services.config, store, targets);
-  const observer = watchParts(services, registry, { source, readings });
-  return { registry, store, targets, source, temporal, readings, observer };
+  watchSource(registry, source);
+  watchStore(registry, readings, { requestsAllowed: requestLimitRules(services.config.source).requests });
+  watchUsage(registry, readings.usages);
+  return { registry, store, targets, source, temporal, readings, observer: createWorkMetrics(registry) };
 };
 
 // The webhook receiver of a process with its spool and its wake-up.

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Config } from '../../schemas/config.ts';
 import { terminal } from '../lib/errors.ts';
 import { trimSlashes } from '../lib/trim-slashes.ts';
-import { createRequestLimiter, liveIdleMs, type RequestLimiter, requestLimitMarginMs } from '../source/http/limiter.ts';
-import type { FactMemory, KeptFacts } from '../source/list/facts.ts';
+import { createRequestLimiter, limitSpanMs, liveIdleMs, type RequestLimiter } from '../source/http/limiter.ts';
+import type { KeptFacts } from '../source/list/facts.ts';
 import { createSource, requestLimitRules, type Source } from '../source/source.ts';
 import { keepMeta, readMeta, writeMeta } from '../store/meta.ts';
 import { createSharedSlots } from '../store/request-limit.ts';
@@ -17,19 +17,16 @@ import type { Services } from './services.ts';
 export const openSource = (services: Services, store?: Store, own?: RequestLimiter): Source => {
   const { source, sync } = services.config;
   const rules = requestLimitRules(source);
-  const limiter = store === undefined ? own : createRequestLimiter(slotsOf(store, rules), rules);
-  const kept = store && { proof: accessProofOf(store, services.config), facts: factMemoryOf(store, services.config) };
+  const slots = store && createSharedSlots(store, { ...rules, name: 'source', liveIdleMs, spanMs: limitSpanMs(rules) });
+  const limiter = slots === undefined ? own : createRequestLimiter(slots, rules);
+  const kept = store && {
+    proof: memoryOf<true>(store, 'source_answered', services.config),
+    facts: factMemoryOf(store, services.config),
+  };
   const opened = createSource(source, { limiter, ...kept, clockSkewMs: sync.clock_skew });
   services.defer(() => opened.close());
   return opened;
 };
-
-/** Length in milliseconds of the rolling window of the request limit, as it is kept. */
-export const limitSpanMs = (rules: ReturnType<typeof requestLimitRules>): number =>
-  rules.perMs + requestLimitMarginMs(rules);
-
-const slotsOf = (store: Store, rules: ReturnType<typeof requestLimitRules>) =>
-  createSharedSlots(store, { ...rules, name: 'source', liveIdleMs, spanMs: limitSpanMs(rules) });
 
 /** Identifies a service. Another service has other calls, perhaps under the same ids. */
 const identityOf = ({ source }: Config): Readonly<Record<string, string>> => ({
@@ -38,32 +35,22 @@ const identityOf = ({ source }: Config): Readonly<Record<string, string>> => ({
   client_id: source.client_id ?? '',
 });
 
-/** Names the source as it is configured: with another list or version the service has yet to answer. */
-const digestOf = (config: Config): string => {
+/** Something that the source taught as it is configured: another list or version has yet to answer. */
+const memoryOf = <T>(store: Store, key: string, config: Config) => {
   const { version, list } = config.source;
   const asked = JSON.stringify([identityOf(config), version, list]);
-  return createHash('sha256').update(asked).digest('hex');
-};
-
-const accessProofOf = (store: Store, config: Config) => {
-  const digest = digestOf(config);
+  const digest = createHash('sha256').update(asked).digest('hex');
   return {
-    has: async () => (await readMeta<string>(store, 'source_answered')) === digest,
-    keep: () => writeMeta(store, 'source_answered', digest),
+    read: async () => {
+      const kept = await readMeta<{ readonly digest: string; readonly value: T }>(store, key);
+      return kept?.digest === digest ? kept.value : undefined;
+    },
+    keep: (value: T) => writeMeta(store, key, { digest, value }),
   };
 };
 
 /** The facts about the list that earlier processes learned. */
-export const factMemoryOf = (store: Store, config: Config): FactMemory => {
-  const digest = digestOf(config);
-  return {
-    read: async () => {
-      const kept = await readMeta<KeptFacts & { readonly digest: string }>(store, 'list_facts');
-      return kept?.digest === digest ? kept : undefined;
-    },
-    keep: (kept) => writeMeta(store, 'list_facts', { ...kept, digest }),
-  };
-};
+export const factMemoryOf = (store: Store, config: Config) => memoryOf<KeptFacts>(store, 'list_facts', config);
 
 /**
  * Keeps with the store which service its calls are of, before anything is read.

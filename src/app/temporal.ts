@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Client, ScheduleNotFoundError, type WorkflowClient, type WorkflowHandle } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
 import type { Range } from '../../schemas/orchestration.ts';
-import { type BackfillProgress, backfillId, type TaskQueues, taskQueuesOf } from '../../workflows/messages.ts';
+import { backfillId, type TaskQueues, taskQueuesOf } from '../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../config/data-dir.ts';
 import type { PageBackfill } from '../health/page/state.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
@@ -181,9 +181,6 @@ export const rootMessage = (error: unknown): string => {
   while (current instanceof Error && current.cause instanceof Error) current = current.cause;
   return current instanceof Error ? current.message : String(current);
 };
-
-/** Calls may leave a range after they were counted, so a finished range counts as 100 %. */
-export const shareOf = ({ state, share }: BackfillProgress): number => (state === 'done' ? 1 : share);
 
 /** @throws CallsyncError USAGE_RANGE */
 export const refuseEmptyRange = ({ from, to }: { from?: number | undefined; to?: number | undefined }): void => {

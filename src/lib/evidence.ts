@@ -27,6 +27,12 @@ export const fields = {
   latest: <T>(start: T): Field<T> => field(start, (_, seen) => seen),
 };
 
+/** Where knowledge outlives a process. */
+export interface Memory<T> {
+  read(): Promise<T | undefined>;
+  keep(value: T): Promise<unknown>;
+}
+
 /** Nothing is seen yet. */
 export const startOf = <S extends Shape>(shape: S): Known<S> =>
   Object.fromEntries(Object.entries(shape).map(([name, { start }]) => [name, start])) as Known<S>;

@@ -1,13 +1,14 @@
 /** Puts the parts of a source together: tokens, requests, list. */
 import type { SourceConfig } from '../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
+import type { Memory } from '../lib/evidence.ts';
 import { openSecret } from '../lib/secret.ts';
-import { type AccessProof, createApi } from './http/api.ts';
+import { createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
 import { createHttp, createServiceClock, type Http, refusePlainHttp } from './http/http.ts';
 import { createLocalRequestLimiter, type RequestLimiter } from './http/limiter.ts';
 import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
-import type { FactMemory } from './list/facts.ts';
+import type { KeptFacts } from './list/facts.ts';
 import { createListClient } from './list/list-client.ts';
 
 export type Source = ReturnType<typeof createSource>;
@@ -15,9 +16,9 @@ export type Source = ReturnType<typeof createSource>;
 interface SourceDeps {
   /** The limiter that all workers share; without it, one of this process alone. */
   readonly limiter?: RequestLimiter | undefined;
-  readonly proof?: AccessProof | undefined;
+  readonly proof?: Memory<true> | undefined;
   /** Where facts about the list outlive this process. */
-  readonly facts?: FactMemory | undefined;
+  readonly facts?: Memory<KeptFacts> | undefined;
   /** Milliseconds that the service's clock may be ahead of ours. */
   readonly clockSkewMs?: number;
 }

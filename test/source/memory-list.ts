@@ -1,8 +1,9 @@
 /** A list that answers in memory, without sockets. */
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import type { Memory } from '../../src/lib/evidence.ts';
 import { createApi } from '../../src/source/http/api.ts';
 import { createServiceClock } from '../../src/source/http/http.ts';
-import type { FactMemory } from '../../src/source/list/facts.ts';
+import type { KeptFacts } from '../../src/source/list/facts.ts';
 import { createListClient } from '../../src/source/list/list-client.ts';
 import { configFor } from './local-server.ts';
 
@@ -12,7 +13,7 @@ export type MemoryAnswer = readonly [status: number, body: unknown];
 export const openMemoryList = (
   section: Partial<SourceConfigInput>,
   answer: (url: URL) => MemoryAnswer,
-  memory?: FactMemory,
+  memory?: Memory<KeptFacts>,
 ) => {
   const config = configFor('https://memory.invalid', section);
   const api = createApi({

@@ -1,7 +1,8 @@
 /** Lists that end, count or fail in unusual ways: each call is read, or the reading does not say that it is complete. */
 import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import { describeFacts, type FactMemory, type KeptFacts } from '../../src/source/list/facts.ts';
+import type { Memory } from '../../src/lib/evidence.ts';
+import { describeFacts, type KeptFacts } from '../../src/source/list/facts.ts';
 import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
 import { readSimulated } from './simulated.ts';
 
@@ -40,7 +41,7 @@ const read = async (
   answer: Answer,
   more: Partial<
     Record<'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late' | 'restMs', number>
-  > & { shows?: string; memory?: FactMemory } = {},
+  > & { shows?: string; memory?: Memory<KeptFacts> } = {},
 ) => {
   const { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = more;
   const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0 } = more;
@@ -262,7 +263,7 @@ test('where nothing leads to a second page, a page of five is a cap', async () =
 
 test('a later process knows the cap that an earlier one learned, for a week, and no call', async () => {
   const kept: KeptFacts = { since: 0, facts: {} };
-  const memory: FactMemory = { read: async () => kept, keep: async (facts) => void Object.assign(kept, facts) };
+  const memory: Memory<KeptFacts> = { read: async () => kept, keep: async (facts) => void Object.assign(kept, facts) };
   const readOnce = () => read(90, unpaged, ({ records }) => ({ data: records.slice(0, 5) }), { memory });
   const first = await readOnce();
   expect(kept.facts).toMatchObject({ cap: 5 });

@@ -4,12 +4,7 @@ import type { Config } from '../../schemas/config.ts';
 import { openSource } from '../../src/app/open-source.ts';
 import { createServices } from '../../src/app/services.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
-import {
-  createLocalSlots,
-  createRequestLimiter,
-  liveIdleMs,
-  requestLimitMarginMs,
-} from '../../src/source/http/limiter.ts';
+import { createLocalSlots, createRequestLimiter, limitSpanMs, liveIdleMs } from '../../src/source/http/limiter.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
 import { openStore } from '../../src/store/store.ts';
 import { useDatabase } from '../support/postgres.ts';
@@ -54,8 +49,8 @@ describe.each<[string, (of?: typeof rules) => Promise<SlotSource[]>]>([
   ['of one process', async (of = rules) => [createLocalSlots(of)]],
   [
     'shared by three workers',
-    async ({ perMs, ...of } = rules) => {
-      const shared = { name: randomUUID(), ...of, liveIdleMs, spanMs: perMs + requestLimitMarginMs({ ...of, perMs }) };
+    async (of = rules) => {
+      const shared = { name: randomUUID(), ...of, liveIdleMs, spanMs: limitSpanMs(of) };
       return Promise.all([1, 2, 3].map(async () => createSharedSlots(await openWorker(), shared)));
     },
   ],
@@ -121,7 +116,7 @@ describe.each<[string, (of?: typeof rules) => Promise<SlotSource[]>]>([
     expect(await distance()).toBeLessThan(1_000);
     const startedAt = performance.now();
     for (const _ of [1, 2, 3]) await slots.block(0, before.at);
-    const even = (long.perMs + requestLimitMarginMs(long)) / long.requests;
+    const even = limitSpanMs(long) / long.requests;
     const later = () => (performance.now() - startedAt) / 30 + 5;
     const first = await distance();
     expect(Math.abs(first - even)).toBeLessThan(later());

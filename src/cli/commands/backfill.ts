@@ -9,7 +9,6 @@ import {
   beginBackfill,
   listBackfills,
   openTemporal,
-  shareOf,
   untilNow,
   withTemporal,
 } from '../../app/temporal.ts';
@@ -33,7 +32,7 @@ const describeBackfill = (name: string, progress: BackfillProgress): string => {
   const { state, range, axis, totals } = progress;
   const skipped = skippedOf(progress);
   return lines(
-    `backfill ${name}: ${state}, ${Math.floor(shareOf(progress) * 100)} % of ${iso(range.from)} … ${iso(range.to)} (${axis})`,
+    `backfill ${name}: ${state}, ${Math.floor(progress.share * 100)} % of ${iso(range.from)} … ${iso(range.to)} (${axis})`,
     `  ${countOf(totals.calls, 'call')} in ${countOf(totals.windows, 'window')}, ${totals.changed} written, ${countOf(totals.requests, 'request')}`,
     skipped > 0 && `  ${skipped} % of the range was read before and is skipped; --force reads it again`,
     totals.problems > 0 &&

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { CancelledFailure, type QueryDefinition } from '@temporalio/common';
 import { type BackfillProgress, progressQuery } from '../../../workflows/messages.ts';
-import { lastFailure, type QueueRole, rootMessage, shareOf, unpolledQueues } from '../../app/temporal.ts';
+import { lastFailure, type QueueRole, rootMessage, unpolledQueues } from '../../app/temporal.ts';
 import { terminal, transient } from '../../lib/errors.ts';
 import { say } from '../../lib/say.ts';
 import { createBackfillView } from './progress.ts';
@@ -127,7 +127,7 @@ export const watchBackfill = async (handle: WorkflowHandle, title: string, signa
       look: { query: progressQuery, show },
       signal,
     });
-    if (followed.ended) show({ ...followed.result, share: shareOf(followed.result) });
+    if (followed.ended) show(followed.result);
   } finally {
     view.stop();
   }

@@ -268,11 +268,6 @@ const fewKnown = 5;
 const manyGone = 20;
 const manyUsual = 20;
 
-const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
-};
-
 /** Whether a listing is too empty to be believed: an empty answer may also mean "not authorised". */
 const isSuspiciouslyEmpty = (counts: {
   readonly listed: number;
@@ -286,7 +281,8 @@ const isSuspiciouslyEmpty = (counts: {
   const { listed, known, gone, history } = counts;
   if (listed === 0 && known >= fewKnown) return true;
   if (gone >= manyGone && gone * 2 > known) return true;
-  return listed === 0 && known === 0 && history.length >= 2 && median(history) >= manyUsual;
+  const busy = history.filter((calls) => calls >= manyUsual).length;
+  return listed === 0 && known === 0 && history.length >= 2 && 2 * busy >= history.length;
 };
 
 // Calls that a listing no longer names: asked for one by one, and marked missing when the service has none.

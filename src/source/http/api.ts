@@ -2,6 +2,7 @@
 
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import type { Memory } from '../../lib/evidence.ts';
 import { backoffMs, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { createRefusals, failureOf, overloads, retriesOf } from './errors.ts';
@@ -21,13 +22,6 @@ export interface GetOptions {
 
 export type Api = ReturnType<typeof createApi>;
 
-/** Facts about the service that all processes share. */
-export interface AccessProof {
-  /** True if the configured service ever answered one of them. */
-  has(): Promise<boolean>;
-  keep(): Promise<void>;
-}
-
 /** Longest wait for a quota; the wait doubles with each refusal. */
 const longestQuotaMs = 5 * 60_000;
 
@@ -37,8 +31,8 @@ interface ApiParts {
   readonly tokens: TokenSource;
   readonly limiter: RequestLimiter;
   readonly clock: ServiceClock;
-  /** Without it, this process knows only its own answers. */
-  readonly proof?: AccessProof | undefined;
+  /** Keeps for all processes that the configured service ever answered one of them. */
+  readonly proof?: Memory<true> | undefined;
 }
 
 /**
@@ -63,7 +57,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
 
   /** Asked after failures only. A store that does not answer proves nothing. */
   const isProven = async (): Promise<boolean> => {
-    if (!refusals.isProven() && (await proof?.has().catch(() => false))) refusals.proven();
+    if (!refusals.isProven() && (await proof?.read().catch(() => undefined))) refusals.proven();
     return refusals.isProven();
   };
 
@@ -116,7 +110,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     if (good && !proofKept) {
       proofKept = true;
       // The caller with the next answer keeps it.
-      await proof?.keep().catch(() => {
+      await proof?.keep(true).catch(() => {
         proofKept = false;
       });
     }

@@ -20,7 +20,10 @@ export const liveIdleMs = 5 * 60_000;
  * The service counts arrivals, and callsync counts departures. Requests travel for unequal times, and a busy process
  * sends late, so callsync uses a longer window. At 3% and 2 busy cores, 1 to 2 of 100 requests got a 429.
  */
-export const requestLimitMarginMs = (rules: RequestLimitRules): number => Math.max(5, rules.perMs * 0.05);
+const marginMs = (rules: RequestLimitRules): number => Math.max(5, rules.perMs * 0.05);
+
+/** Length in milliseconds of the rolling window, with its margin. */
+export const limitSpanMs = (rules: RequestLimitRules): number => rules.perMs + marginMs(rules);
 
 /** Where slots are handed out; in this process or in the store. */
 type SlotSource = ReturnType<typeof createLocalSlots>;
@@ -30,7 +33,7 @@ type SlotSource = ReturnType<typeof createLocalSlots>;
  * never sees too many requests. A slot within a later block stays unused.
  */
 export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules) => {
-  const tolerance = requestLimitMarginMs(rules) / 4;
+  const tolerance = marginMs(rules) / 4;
   return {
     /** Resolves when one request may be sent, with the time of its slot on the clock of the slots. */
     acquire: async (signal?: AbortSignal): Promise<number> => {
@@ -59,7 +62,7 @@ export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules
  * takes the earlier slot of both, so that it may use the whole limit. @param now monotonic milliseconds.
  */
 export const createLocalSlots = (rules: RequestLimitRules, now: () => number = () => performance.now()) => {
-  const span = rules.perMs + requestLimitMarginMs(rules);
+  const span = limitSpanMs(rules);
   const shared = { size: rules.requests - rules.live, granted: [] as number[] };
   const live = { size: rules.live, granted: [] as number[] };
   const spacing = spacingOf(span / rules.requests);

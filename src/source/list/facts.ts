@@ -1,7 +1,7 @@
 /** Facts about a list that reading it teaches, such as a cap that the service does not tell. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { countOf, formatSpan } from '../../lib/count-of.ts';
-import { field, fields, type Known, type Seen, startOf, takeIn } from '../../lib/evidence.ts';
+import { field, fields, type Known, type Memory, type Seen, startOf, takeIn } from '../../lib/evidence.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
 /** A call and its time, as the list prints it. */
@@ -65,17 +65,11 @@ export interface KeptFacts {
   readonly facts: Learned;
 }
 
-/** Where facts outlive a process. */
-export interface FactMemory {
-  read(): Promise<KeptFacts | undefined>;
-  keep(kept: KeptFacts): Promise<unknown>;
-}
-
 /** Then the list is learned anew, because a service changes its limits without a word. */
 const forgetAfterMs = 7 * 86_400_000;
 
 /** The facts of one list. `learn` adds to them, `recall` brings them up to date before a reading, `keep` ends it. */
-export const createFacts = (memory?: FactMemory) => {
+export const createFacts = (memory?: Memory<KeptFacts>) => {
   const facts = startOf(shape);
   const learn = (seen: Learned): void => void Object.assign(facts, takeIn(shape, facts, seen));
   let since: number | undefined;

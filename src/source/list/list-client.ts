@@ -1,13 +1,14 @@
 /** The call list, page by page (interface §4.2): memory is bound by one page and the one fetched ahead of it. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import type { Memory } from '../../lib/evidence.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Api, GetOptions } from '../http/api.ts';
 import { isPoison, isRefusal } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest } from '../pagination/pagination.ts';
-import { createFacts, type FactMemory, type Facts, type Learned } from './facts.ts';
+import { createFacts, type Facts, type KeptFacts, type Learned } from './facts.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from './memory-limit.ts';
 import { isEmpty } from './observe.ts';
@@ -112,7 +113,7 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
  * Reads one configured list.
  * @throws CallsyncError LIST_…, from its methods, for answers that the list must not give.
  */
-export const createListClient = (api: Api, list: ListConfig, memory?: FactMemory) => {
+export const createListClient = (api: Api, list: ListConfig, memory?: Memory<KeptFacts>) => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
   const { facts: learned, learn, recall, keep } = createFacts(memory);

@@ -1,7 +1,6 @@
 /** Turns list records into observations: pure, one record never troubles another. */
 import { isUtf8 } from 'node:buffer';
 import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
-import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { bare, bytesOf, copyField } from '../../lib/encoded.ts';
 import { isObject } from '../../lib/parse-json.ts';
@@ -85,7 +84,3 @@ const deeperThan = (value: unknown, depth: number): boolean => {
   for (const name in value) if (deeperThan((value as Record<string, unknown>)[name], depth - 1)) return true;
   return false;
 };
-
-/** The fields a summary listing of this list leaves out. */
-export const leftOutFields = (list: ListConfig): readonly string[] =>
-  list.exclude_param === undefined ? [] : list.exclude;

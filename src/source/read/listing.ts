@@ -8,8 +8,8 @@ import type { RawRecord } from '../json/page-body.ts';
 import { capOf, type Facts, fewestAtEnd, hasGaps, type Learned, type Mark, mostAtEnd } from '../list/facts.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
-import { axisOf, axisTime, boundStep, isCuttable, outsideBounds } from '../list/list-query.ts';
-import { leftOutFields, observeRecord } from '../list/observe.ts';
+import { axisOf, axisTime, boundStep, canLeaveOut, isCuttable, outsideBounds } from '../list/list-query.ts';
+import { observeRecord } from '../list/observe.ts';
 import { observeCall } from '../list/observe-call.ts';
 import type { Ask, ListAsk } from './ask.ts';
 import { isCall, join, type Listing, nothing, rejectedMark, type Seen } from './evidence.ts';
@@ -215,7 +215,7 @@ const takePage = async (reading: Reading, { query, quiet }: ListAsk, page: Page,
 type Row = ReturnType<typeof readRows>[number];
 
 const readRows = (list: ListConfig, query: ListQuery, { observedAt }: Page, part: readonly RawRecord[]) => {
-  const leftOut = query.summary ? leftOutFields(list) : [];
+  const leftOut = query.summary && canLeaveOut(list) ? list.exclude : [];
   const rules = { observedAt, carries: new Set(list.authoritative_fields), leftOut };
   const { window } = query;
   return part.map(({ value, bytes }) => {
