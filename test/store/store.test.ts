@@ -168,7 +168,7 @@ describe('deliveries and texts are locked in one order', () => {
 
   test.each<[string, string, (ids: readonly string[]) => Promise<unknown>]>([
     ['an erasure', 'accepted', (ids) => eraseCalls(store(), ids)],
-    ['an age', 'accepted', () => purgeBodiesBefore(store(), 1, async (_, ids) => ids)],
+    ['an age', 'accepted', () => purgeBodiesBefore(store(), 1)],
     ['a replay of quarantine', 'quarantined', (ids) => settleReplay(ids)],
   ])('by %s as by rules that are applied', async (name, outcome, purge) => {
     const [seqs, ids] = await deliverThree(name, outcome);

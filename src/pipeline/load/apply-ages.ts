@@ -59,7 +59,7 @@ export const applyAges = async (
         });
     }
     if (dryRun) continue;
-    counts.bodies += await purgeBodiesBefore(store, to, (tx, ids) => lockFreeCalls(tx, ids, store));
+    counts.bodies += await purgeBodiesBefore(store, to);
     await writeMeta(store, agedTo(name, dropped), to);
   }
   if (!dryRun)

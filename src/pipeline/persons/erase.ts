@@ -316,18 +316,10 @@ export const listCopies = (targets: readonly WarehouseTarget[], at: Date): Platf
     until: null,
     why: 'models of calls in the package are views and hold no copy; a table that you build of such a model (callsync_incremental, +materialized: table, or a model of your own) keeps its rows until its next build',
   },
-  ...targets.map(
-    ({
-      warehouse: {
-        name,
-        traits: { keepsDeleted },
-      },
-    }) => ({
-      of: name,
-      until: keepsDeleted.days === null ? null : new Date(at.getTime() + keepsDeleted.days * dayMs).toISOString(),
-      why: keepsDeleted.why,
-    }),
-  ),
+  ...targets.map(({ warehouse: { name, traits } }) => {
+    const { days, why } = traits.keepsDeleted;
+    return { of: name, until: days === null ? null : new Date(at.getTime() + days * dayMs).toISOString(), why };
+  }),
 ];
 
 /** All forms of a value in the receipt. */

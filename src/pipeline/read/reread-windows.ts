@@ -1,5 +1,6 @@
 /** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
 
+import { createHash } from 'node:crypto';
 import type { SyncSettings } from '../../../schemas/config/sync.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { addTotals, planningInterval, type RereadTotals } from '../../../schemas/orchestration.ts';
@@ -149,12 +150,8 @@ interface RereadPart extends Interval {
 const cell = 3_600_000_000;
 
 /** A fixed, even choice of windows, the same in every run. */
-const isSampled = (from: number, share: number): boolean => {
-  let hash = Math.imul(Math.floor(from / cell) ^ 0x9e3779b9, 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x27d4eb2f);
-  return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;
-};
+const isSampled = (from: number, share: number): boolean =>
+  createHash('sha256').update(String(from)).digest().readUInt32BE() < share * 2 ** 32;
 
 /** Where the calls are that had the ages of a band at some time since `coveredAt`. */
 const rangeOf = (band: AgeBand, coveredAt: number, now: number) => ({

@@ -92,14 +92,9 @@ const chooseDays = (
     .filter((one, at) => comparesRows && (at < inTurn || isChanged(one)));
   // A changed day was loaded since, and is compared as a whole.
   const openLevel = input.openLevel ?? (comparesRows ? 'rows' : 'guards');
-  return [
-    ...[...open.filter(isRecent).reverse(), ...backlog].map((one) => ({
-      from: one.from,
-      to: one.to,
-      warehouseLevel: openLevel,
-    })),
-    ...sample.map((one) => ({ from: one.from, to: one.to, warehouseLevel: 'rows' as const })),
-  ];
+  const atLevel = (of: readonly JudgedDay[], warehouseLevel: typeof openLevel) =>
+    of.map(({ from, to }) => ({ from, to, warehouseLevel }));
+  return [...atLevel([...open.filter(isRecent).reverse(), ...backlog], openLevel), ...atLevel(sample, 'rows')];
 };
 
 /** Number of windows whose proof was withdrawn and can be proven again now. */

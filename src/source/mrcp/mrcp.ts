@@ -1,5 +1,6 @@
 /** Checks that the MRCP interface answers through the VPN (interface §5.3): a bare connection, no token, no bytes. */
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 
@@ -20,19 +21,15 @@ export const checkMrcp = async ({ host, port, timeout_s }: SourceConfig['mrcp'])
 const reach = async (host: string, port: number, timeoutMs: number): Promise<MrcpOutcome> => {
   const address = await lookup(host).catch(() => undefined);
   if (address === undefined) return 'unknown_host';
-  return new Promise((resolve) => {
-    const socket = connect({ host: address.address, port });
-    const settle = (outcome: MrcpOutcome): void => {
-      socket.destroy();
-      resolve(outcome);
-    };
-    socket.setTimeout(timeoutMs, () => settle('timed_out'));
-    socket.once('connect', () => settle('answers'));
-    socket.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET') return settle('refused');
-      return settle(error.code === 'ETIMEDOUT' ? 'timed_out' : 'unreachable');
-    });
-  });
+  const socket = connect({ host: address.address, port });
+  const failed = await once(socket, 'connect', { signal: AbortSignal.timeout(timeoutMs) }).then(
+    () => undefined,
+    ({ code }: NodeJS.ErrnoException) => code ?? '',
+  );
+  socket.destroy();
+  if (failed === undefined) return 'answers';
+  if (failed === 'ECONNREFUSED' || failed === 'ECONNRESET') return 'refused';
+  return failed === 'ETIMEDOUT' || failed === 'ABORT_ERR' ? 'timed_out' : 'unreachable';
 };
 
 const explain = (outcome: MrcpOutcome, address: string, seconds: number) => {

@@ -1,11 +1,11 @@
 /** Erases quarantined records and frames by subject, and the deliveries and rereads of calls. */
 import { erasedPrefix } from '../../../schemas/tables.ts';
 import { readPages } from '../../lib/pages.ts';
-import type { Database, Queryable, Sql, Transaction } from '../../postgres/database.ts';
+import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
 import { raw, repeatTransaction, sql, toTimestamp, unnest } from '../../postgres/database.ts';
 import { queueDeliveries } from '../delivery/inbox.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
-import { findKnown, readNoted } from '../gate.ts';
+import { findKnown, lockFreeCalls, readNoted } from '../gate.ts';
 import { arrayText, isHeldSql, type Store } from '../store.ts';
 
 /** How many were taken. `inbox` = deliveries whose body or call id went. */
@@ -163,31 +163,29 @@ export const purgeNamingBodies = async (store: Store, by: readonly string[], bef
   }
 };
 
-type ListFree = (tx: Transaction, callIds: readonly string[]) => Promise<readonly string[]>;
-
 /** Number of delivery bodies that one transaction empties. */
 const deliveriesAtOnce = 1_000;
 
 /**
- * Empties the bodies of settled deliveries of calls before a time (microseconds), page by page; returns how many. May be repeated.
- * @param listFree those of some calls whose bodies go; asked before a row is locked.
+ * Empties the bodies of settled deliveries of calls before a time (microseconds) that no hold keeps; returns how many.
+ * May be repeated.
  */
-export const purgeBodiesBefore = async (db: Database, before: number, listFree: ListFree): Promise<number> => {
+export const purgeBodiesBefore = async (store: Store, before: number): Promise<number> => {
   let purged = 0;
-  for (let after: number | undefined = -1; after !== undefined; ) {
-    const from: number = after;
-    after = await db.transaction(async (tx) => {
-      const rows = await tx.query<{ id: number; callId: string }>`
-          SELECT i.seq::float8 AS id, i.call_id AS "callId" FROM inbox i JOIN ledger l USING (call_id)
-          WHERE i.seq > ${from} AND i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp(before)}
-          ORDER BY i.seq LIMIT ${deliveriesAtOnce}`;
-      const free = new Set(await listFree(tx, [...new Set(rows.map(({ callId }) => callId))]));
-      const ids = rows.flatMap(({ id, callId }) => (free.has(callId) ? [id] : []));
-      const locked = await lockRows(tx, 'inbox', sql`seq = ANY(${ids})`);
+  const pages = readPages<{ readonly seq: number; readonly callId: string }>(
+    deliveriesAtOnce,
+    (last) => store.query`
+      SELECT seq, i.call_id AS "callId" FROM inbox i JOIN ledger l USING (call_id)
+       WHERE seq > ${last?.seq ?? -1} AND body IS NOT NULL AND outcome <> 'pending' AND l.call_timestamp < ${toTimestamp(before)}
+       ORDER BY seq LIMIT ${deliveriesAtOnce}`,
+  );
+  for await (const page of pages)
+    purged += await store.transaction(async (tx) => {
+      const free = new Set(await lockFreeCalls(tx, [...new Set(page.map(({ callId }) => callId))], store));
+      const seqs = page.flatMap(({ seq, callId }) => (free.has(callId) ? [seq] : []));
+      const locked = await lockRows(tx, 'inbox', sql`seq = ANY(${seqs}) AND body IS NOT NULL`);
       await tx.query`UPDATE inbox SET body = NULL WHERE seq = ANY(${locked})`;
-      purged += locked.length;
-      return rows.at(-1)?.id;
+      return locked.length;
     });
-  }
   return purged;
 };
