@@ -51,9 +51,6 @@ export interface ReadDeps extends IngestDeps, Pick<SyncSettings, 'windows'> {
   readonly source: Source;
 }
 
-/** Stops a long use case, and takes its signs of life. */
-export type RunOptions = { readonly signal: AbortSignal; readonly alive: () => void };
-
 /** A long use case that may go on where an earlier attempt stopped. */
 export interface LongRun<Progress> {
   readonly signal: AbortSignal;

@@ -7,7 +7,7 @@ import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { findHeldCalls, tryPrepare } from '../../store/gate.ts';
 import { readHeads, readRows, withKnown } from '../../store/ledger/ledger.ts';
-import type { ReadDeps, RunOptions } from '../deps.ts';
+import type { ReadDeps } from '../deps.ts';
 
 /** `same`: the ledger holds every value that was listed. */
 type CallState = 'same' | 'new' | 'changed';
@@ -28,11 +28,6 @@ interface CompareListingInput {
   readonly confirm: 'now' | 'later';
 }
 
-interface CompareListingOptions extends RunOptions {
-  /** Takes records that are worth folding unchanged: new or changed whole records, and summaries with new values. */
-  readonly onWorth: (observations: readonly Observation[]) => Promise<unknown>;
-}
-
 interface Compared {
   readonly observation: PreparedObservation;
   readonly state: CallState;
@@ -40,9 +35,17 @@ interface Compared {
   readonly worthNoting: boolean;
 }
 
-/** The state of every call that the service lists in a window. @throws CallsyncError of the source or the store. */
-export const compareListing = async (deps: ReadDeps, input: CompareListingInput, options: CompareListingOptions) => {
-  const { onWorth, signal, alive } = options;
+/**
+ * The state of every call that the service lists in a window.
+ * @param onWorth takes records that are worth folding unchanged: new or changed whole records, and summaries with new values.
+ * @throws CallsyncError of the source or the store.
+ */
+export const compareListing = async (
+  deps: ReadDeps,
+  input: CompareListingInput,
+  onWorth: (observations: readonly Observation[]) => Promise<unknown>,
+  signal: AbortSignal,
+) => {
   const { list } = deps.source.list;
   const calls = new Map<string, ComparedCall>();
   let observedAt = 0;
@@ -52,9 +55,7 @@ export const compareListing = async (deps: ReadDeps, input: CompareListingInput,
     confirm: input.confirm,
     summary: input.level !== 'records',
     signal,
-    onProgress: alive,
     onPage: async (observations, meta) => {
-      alive();
       observedAt = Math.max(observedAt, meta.observedAt);
       const worth: Observation[] = [];
       for (const compared of await comparePage(deps, observations, input.level)) {

@@ -6,7 +6,7 @@ import { axisOf, canLeaveOut, isCuttable } from '../../source/list/list-query.ts
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import type { LateContext } from '../../store/ledger/late-changes.ts';
-import type { ReadDeps, RunOptions } from '../deps.ts';
+import type { ReadDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { compareListing, type ListingComparison } from './compare-listing.ts';
 
@@ -21,25 +21,25 @@ interface ReadChangedInput extends CompareListingInput {
  * If the list cannot omit fields, the listing has whole records, which are folded directly.
  * @throws CallsyncError of the source or the store; earlier folds stay
  */
-export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, options: RunOptions) => {
+export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, signal: AbortSignal) => {
   const { counts, list } = deps.source.list;
   const before = counts.requests;
   const level = input.level === 'fields' && !canLeaveOut(list) ? 'records' : input.level;
   const pipeline = createPipeline(deps);
   const { origin, late } = input;
   const take = (observations: readonly Observation[]) => pipeline.take({ observations, origin, late });
-  const comparison = await compareListing(deps, { ...input, level }, { ...options, onWorth: take });
+  const comparison = await compareListing(deps, { ...input, level }, take, signal);
   const [fresh, changed] = (['new', 'changed'] as const).map(
     (state) => new Set([...comparison.calls].filter(([, call]) => call.state === state).map(([id]) => id)),
   ) as [Set<string>, Set<string>];
   const wanted = new Set([...fresh, ...changed]);
-  const unfetched =
-    level === 'records' || wanted.size === 0
-      ? []
-      : await fetchWhole(deps, input, { comparison, wanted, take }, options);
+  const isWhole = level === 'records' || wanted.size === 0;
+  const unfetched = isWhole ? [] : await fetchWhole(deps, input, { comparison, wanted, take }, signal);
   await pipeline.finish();
   return {
     comparison,
+    /** Level of the comparison, which is that of whole records where the list cannot omit fields. */
+    level,
     /** Calls of the window that the service listed. */
     listed: comparison.calls.size,
     /** Listed calls that are new to the ledger. */
@@ -68,14 +68,13 @@ const fetchWhole = async (
     readonly wanted: ReadonlySet<string>;
     readonly take: (observations: readonly Observation[]) => Promise<unknown>;
   },
-  { signal, alive }: RunOptions,
+  signal: AbortSignal,
 ): Promise<string[]> => {
   const { comparison, wanted, take } = work;
   const client = deps.source.list;
   const single = client.list.single_path !== undefined;
   const left = new Set(wanted);
   const takeWanted = async (observations: readonly Observation[]): Promise<void> => {
-    alive();
     const asked = observations.filter(({ callId }) => wanted.has(callId));
     for (const { callId } of asked) left.delete(callId);
     if (asked.length > 0) await take(asked);
@@ -89,7 +88,7 @@ const fetchWhole = async (
   const windows = isByCall || (single && !isCut) ? [] : isCut ? unite([...wanted].flatMap(cellOf)) : [input.range];
   for (const range of windows) {
     const window = { axis: input.axis, ...range };
-    await readWindow({ client, window, confirm: 'later', signal, onProgress: alive, onPage: takeWanted });
+    await readWindow({ client, window, confirm: 'later', signal, onPage: takeWanted });
   }
   if (single) {
     for await (const answers of observeCalls(client, [...left], signal)) {

@@ -6,7 +6,7 @@ import { isOfOneAnswer } from '../../source/http/errors.ts';
 import { axisOf, boundStep, halveWindow, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp, readWindow, type WindowResult } from '../../source/read/read-window.ts';
 import { recordWindow, replaceProblems, uncoveredRanges } from '../../store/windows/windows.ts';
-import type { LongRun, ReadDeps, RunOptions } from '../deps.ts';
+import type { LongRun, ReadDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 
 interface ReadRangePartInput {
@@ -86,9 +86,8 @@ export const readRangePart = async (
   const readOpen = async (open: readonly Range[]): Promise<number> => {
     let calls = 0;
     for (const range of open) {
-      const alive = (): void => options.onProgress({ rest, totals, windowLength: length });
       const read = await passOverFailing(deps, { axis: input.axis, ...range }, { attempt, signal }, () =>
-        ingestWindow(deps, input, range, { signal, alive }),
+        ingestWindow(deps, input, range, signal),
       );
       calls += read.calls;
       totals = addTotals(totals, read);
@@ -149,9 +148,8 @@ const nothing: Pick<WindowResult, 'parts' | 'problems' | 'calls' | 'requests'> =
  * Reads one window into the ledger: folds a page while the previous page loads and the next one arrives. Records read
  * parts and parts that were not shown complete, but nothing that is not settled yet.
  */
-const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Range, options: RunOptions) => {
+const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Range, signal: AbortSignal) => {
   const { axis, origin, settledTo = Number.POSITIVE_INFINITY } = input;
-  const { signal, alive } = options;
   const { store } = deps;
   const pipeline = createPipeline(deps);
   const read = async (window: Range, confirm: 'now' | 'later'): Promise<WindowResult> => {
@@ -161,13 +159,11 @@ const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Ra
       confirm,
       signal,
       onPage: async (observations, { keep }) => {
-        alive();
         await pipeline.take({ observations, origin, done: keep?.() });
       },
       onRejected: async (rejected) => {
         await pipeline.take({ observations: [], rejected, origin });
       },
-      onProgress: alive,
     });
     await deps.drift?.seeWindow(result);
     return result;

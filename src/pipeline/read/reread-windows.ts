@@ -102,7 +102,7 @@ export const rereadWindows = async (
           origin: 'reread',
           late: { weight: part.weight, since: part.since },
         },
-        { signal: options.signal, alive: () => options.onProgress({ part: index, doneTo: from, totals }) },
+        options.signal,
       );
       const { listed, fetched, requests } = reading;
       totals = addTotals(totals, { listed, changed: reading.fresh.size + reading.changed.size, fetched, requests });

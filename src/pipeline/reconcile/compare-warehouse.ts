@@ -18,7 +18,6 @@ interface ComparedCalls {
   readonly callIds: readonly string[];
   readonly level: WarehouseLevel;
   readonly range?: Range;
-  readonly alive: () => void;
 }
 
 /**
@@ -28,7 +27,7 @@ interface ComparedCalls {
  * @throws CallsyncError of the store or the warehouse.
  */
 export const compareWarehouse = async (deps: IngestDeps, target: WarehouseTarget, input: ComparedCalls) => {
-  const { level, alive } = input;
+  const { level } = input;
   const guards: Guards = new Map();
   if (input.range !== undefined) await collectGuards(target.warehouse.proof.listGuards(input.range), guards);
   const wanted = new Set(input.callIds);
@@ -43,13 +42,11 @@ export const compareWarehouse = async (deps: IngestDeps, target: WarehouseTarget
     guards.delete(callId);
   }
 
-  const first = await compareIds(deps, target, { callIds: [...wanted], guards, level, alive });
+  const first = await compareIds(deps, target, { callIds: [...wanted], guards, level });
   // A load may commit between the readings of warehouse and ledger, so differing calls are read again.
   const doubtful = [...first.missing, ...first.different];
-  const second =
-    doubtful.length === 0
-      ? first
-      : await compareIds(deps, target, { callIds: doubtful, guards: new Map(), level, alive });
+  const again = { callIds: doubtful, guards: new Map(), level };
+  const second = doubtful.length === 0 ? first : await compareIds(deps, target, again);
   return {
     missing: second.missing,
     /** Another guard, another number of child rows, or a row of an erased call. */
@@ -76,7 +73,6 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
   const missing = new Set<string>();
   const different = new Set<string>();
   for await (const batch of readExpected(deps.store, target.warehouse.name, input.callIds)) {
-    input.alive();
     for (const call of batch) {
       const { callId, tombstone } = call.row;
       const [guard, ...others] = guards.get(callId) ?? [];
@@ -153,24 +149,21 @@ export const healWarehouse = async (
     readonly comparison: Awaited<ReturnType<typeof compareWarehouse>>;
     readonly touched: ReadonlySet<string>;
     readonly level: WarehouseLevel;
-    readonly alive: () => void;
   },
 ): Promise<ReadonlySet<string>> => {
-  const { comparison, touched, level, alive } = work;
+  const { comparison, touched, level } = work;
   const wrong = [...comparison.missing, ...comparison.different];
   const check = [...new Set([...wrong, ...touched])];
   if (check.length === 0) return new Set();
   if (wrong.length > 0) await removeIrreplaceable(deps, target, wrong);
   await sendRowsAgain(deps.store, target.warehouse.name, wrong);
-  for (let loads = 0; loads < maxLoads; loads += 1) {
-    alive();
+  for (let loads = 0; loads < maxLoads; loads += 1)
     if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
-  }
   // A load replaces rows only in the partition that the ledger recorded. Rows that were moved by hand would stay as
   // duplicates.
   if (target.warehouse.traits.partitionOf(null) !== undefined && wrong.length > 0)
     await target.warehouse.proof.removeOrphans(wrong);
-  const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
+  const after = await compareWarehouse(deps, target, { callIds: check, level });
   return new Set([...after.missing, ...after.different]);
 };
 

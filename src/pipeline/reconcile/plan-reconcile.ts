@@ -135,11 +135,8 @@ export const reconcileWindows = async (
     options.signal.throwIfAborted();
     const { axis, column, level, acceptEmpty } = plan;
     try {
-      const result = await reconcileWindow(
-        deps,
-        { axis, column, level, warehouseLevel, acceptEmpty, range },
-        { signal: options.signal, alive: () => options.onProgress({ done, totals }) },
-      );
+      const asked = { axis, column, level, warehouseLevel, acceptEmpty, range };
+      const result = await reconcileWindow(deps, asked, options.signal);
       totals = addTotals(totals, totalsOf(result));
       failures = 0;
       await noteComparisons(deps, range, ({ name }) => result.unreachable[name]);
@@ -160,8 +157,7 @@ export const reconcileWindows = async (
   }
   if (plan.loads === true) await loadWaiting(deps);
   else if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {
-    const alive = (): void => options.onProgress({ done, totals });
-    const removed = await removeStray(deps, deps.now().getTime() * 1000, { signal: options.signal, alive });
+    const removed = await removeStray(deps, deps.now().getTime() * 1000, options.signal);
     totals = { ...totals, removed: totals.removed + removed };
   }
   return { done, totals };

@@ -6,14 +6,14 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { serviceNow, steadyNow } from '../../source/http/http.ts';
-import { axisTime, canLeaveOut } from '../../source/list/list-query.ts';
+import { axisTime } from '../../source/list/list-query.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
 import type { StoredVerdict, VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { addVerdict, latestVerdicts, listedInEarlierWeeks, readWithdrawals } from '../../store/windows/verdicts.ts';
 import { listReadRanges } from '../../store/windows/windows.ts';
-import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
+import type { ReadDeps, WarehouseTarget } from '../deps.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
 import { readChanged } from '../read/read-changed.ts';
 import { compareWarehouse, healWarehouse } from './compare-warehouse.ts';
@@ -35,12 +35,12 @@ interface ReconcileWindowInput extends Omit<ReconcilePlan, 'windows'> {
  * Warehouses come last, over all calls of the listing and the ledger, so that new calls are covered too.
  * @throws CallsyncError of the source or the store; a warehouse that is away is reported and gets no verdict.
  */
-export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, options: RunOptions) => {
+export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, signal: AbortSignal) => {
   const { range, axis } = input;
   const before = await listWindowCalls(deps.store, input.column, range);
   const looked = await listLooked(deps, range);
   const asked = { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' } as const;
-  const reading = await readChanged(deps, asked, options);
+  const reading = await readChanged(deps, asked, signal);
   const { comparison: listing } = reading;
   const isLate = (id: string): boolean => {
     const { time } = listing.calls.get(id) ?? {};
@@ -58,7 +58,7 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
     });
   const gone: GoneCalls = suspicious
     ? { marked: [], found: [], omitted: 0 }
-    : await confirmGone(deps, { ...input, callIds: unlisted, listing }, options);
+    : await confirmGone(deps, { ...input, callIds: unlisted, listing }, signal);
   const unlistedBefore = before.filter(({ callId }) => !listing.calls.has(callId));
   const missingBefore = unlistedBefore.filter(({ sourceDeletedAt }) => sourceDeletedAt !== null).length;
   const after = await listWindowCalls(deps.store, input.column, range);
@@ -80,7 +80,7 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
   let removed = 0;
   for (const target of deps.targets) {
     try {
-      const judged = await reconcileWarehouse(deps, target, window, options);
+      const judged = await reconcileWarehouse(deps, target, window, signal);
       verdicts.push(judged.verdict);
       removed += judged.removed;
     } catch (error) {
@@ -126,21 +126,20 @@ const reconcileWarehouse = async (
   deps: ReconcileDeps,
   target: WarehouseTarget,
   window: ReconciledWindow,
-  options: RunOptions,
+  signal: AbortSignal,
 ): Promise<{ readonly verdict: StoredVerdict; readonly removed: number }> => {
   const { input, reading, gone, callIds } = window;
   const { range, warehouseLevel: level } = input;
-  const { alive } = options;
   const { result } = reading.comparison;
   const before = await readWithdrawals(deps.store, target.warehouse.name);
-  const found = await compareWarehouse(deps, target, { callIds, range, level, alive });
+  const found = await compareWarehouse(deps, target, { callIds, range, level });
   // A call that was marked missing or read for the first time just now is sent for that alone.
   const sent = new Set([...gone.marked, ...window.firstRead]);
   const others = (ids: ReadonlySet<string>) => new Set([...ids].filter((id) => !sent.has(id)));
   const comparison = { ...found, missing: others(found.missing), different: others(found.different) };
   const touched = new Set([...reading.fresh, ...reading.changed, ...gone.marked, ...gone.found]);
-  const unhealed = await healWarehouse(deps, target, { comparison, touched, level, alive });
-  const removed = await removeUnexpected(deps, target, found.unexpected, options);
+  const unhealed = await healWarehouse(deps, target, { comparison, touched, level });
+  const removed = await removeUnexpected(deps, target, found.unexpected, signal);
   const judged = {
     ...reading,
     ...comparison,
@@ -154,7 +153,6 @@ const reconcileWarehouse = async (
     suspicious: window.suspicious,
     excluded: window.excluded,
   };
-  const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
   const verdict = await addVerdict(
     deps.store,
     {
@@ -163,7 +161,7 @@ const reconcileWarehouse = async (
       axis: input.axis,
       window_from: range.from,
       window_to: range.to,
-      level: wholeRecords ? 'records' : input.level,
+      level: reading.level,
       warehouse_level: level,
       confirmed: result.shown,
       calls_listed: reading.listed,
@@ -298,13 +296,13 @@ interface UnlistedCalls extends Pick<ReconcileWindowInput, 'axis' | 'range'> {
  * Where the service has no endpoint for one call, two agreeing listings of the window decide; one alone does not.
  * @throws CallsyncError of the source or the store.
  */
-const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, options: RunOptions) => {
+const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSignal) => {
   const { result, observedAt } = input.listing;
   const isShown = result.shown !== 'none' && result.problems.length === 0;
   const { found, unknown: gone } =
     deps.source.list.list.single_path === undefined
       ? { found: [], unknown: isShown ? input.callIds : [] }
-      : await askSingly(deps, input.callIds, options);
+      : await askSingly(deps, input.callIds, signal);
   // The latest observation of the listing, so that only a later one clears the mark.
   const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
   const marked = await deps.store.transaction(async (db) => {

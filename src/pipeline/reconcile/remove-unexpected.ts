@@ -8,7 +8,7 @@ import { readHeads } from '../../store/ledger/ledger.ts';
 import { readCounters } from '../../store/status/counters.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
-import { type ReadDeps, type RunOptions, unlessAway, type WarehouseTarget } from '../deps.ts';
+import { type ReadDeps, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
 import { sendRowsAgain } from './compare-warehouse.ts';
 
@@ -22,12 +22,12 @@ export const removeUnexpected = async (
   deps: ReadDeps,
   target: WarehouseTarget,
   unexpected: readonly CallGuard[],
-  options: RunOptions,
+  signal: AbortSignal,
 ): Promise<ReadonlySet<string>> => {
   if (unexpected.length === 0 || deps.source.list.list.single_path === undefined) return new Set();
   const epoch = await deps.store.epoch();
   const guards = new Map(unexpected.filter((guard) => guard.epoch >= epoch).map((guard) => [guard.callId, guard]));
-  const { found, unknown } = await askSingly(deps, [...guards.keys()], options);
+  const { found, unknown } = await askSingly(deps, [...guards.keys()], signal);
   if (unknown.length > 0) {
     await target.warehouse.proof.removeCalls(unknown.flatMap((id) => guards.get(id) ?? []));
     // A delivery may have brought such a call meanwhile: its rows, if they were among the removed, are written again.
@@ -38,11 +38,10 @@ export const removeUnexpected = async (
 };
 
 /** Asks the service for calls one by one, and folds those that it has. @returns also the ids of those that it does not know */
-export const askSingly = async (deps: ReadDeps, callIds: readonly string[], { signal, alive }: RunOptions) => {
+export const askSingly = async (deps: ReadDeps, callIds: readonly string[], signal: AbortSignal) => {
   const found: Observation[] = [];
   const unknown: string[] = [];
   for await (const answers of observeCalls(deps.source.list, callIds, signal)) {
-    alive();
     for (const [callId, answer] of answers) {
       if (answer.kind === 'observation') found.push(answer.observation);
       else if (answer.kind === 'unknown') unknown.push(callId);
@@ -69,7 +68,7 @@ const mostParts = 30;
  * @returns the number of affected calls, over all warehouses.
  * @throws CallsyncError of the store.
  */
-export const removeStray = async (deps: ReadDeps, now: number, options: RunOptions): Promise<number> => {
+export const removeStray = async (deps: ReadDeps, now: number, signal: AbortSignal): Promise<number> => {
   const begun = (await firstReadInstant(deps.store)) ?? now;
   const ranges = [{ from: earliest, to: begun }, { from: now + day, to: latest }, 'undated'] as const;
   const calls = (await readCounters(deps.store)).get('calls') ?? 0;
@@ -86,7 +85,7 @@ export const removeStray = async (deps: ReadDeps, now: number, options: RunOptio
           if (callIds.length === 0) continue;
           const guards: CallGuard[] = [];
           for await (const guard of warehouse.proof.listGuards({ callIds })) guards.push(guard);
-          removed += (await removeUnexpected(deps, target, guards, options)).size;
+          removed += (await removeUnexpected(deps, target, guards, signal)).size;
         }
       const orphans: string[] = [];
       for await (const callId of warehouse.proof.listOrphans({ part, of })) orphans.push(callId);

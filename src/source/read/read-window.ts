@@ -18,8 +18,6 @@ interface ReadWindowOptions extends Handlers {
   readonly confirm?: 'now' | 'later';
   /** Read without the heavy fields. */
   readonly summary?: boolean;
-  /** Called when a part of the window is read or cut. */
-  readonly onProgress?: (() => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -55,7 +53,7 @@ const pursue = async <T>(reading: Reading, judge: Judge<T>): Promise<T> => {
  * stay valid. The signal's reason when aborted.
  */
 export const readWindow = async (options: ReadWindowOptions) => {
-  const { client, window, summary, signal, onProgress } = options;
+  const { client, window, summary, signal } = options;
   await client.recall();
   const reading = openReading(client, options);
   const failures: CallsyncError[] = [];
@@ -71,7 +69,6 @@ export const readWindow = async (options: ReadWindowOptions) => {
     const { axis, from, to } = open.window;
     if (failure) failures.push(failure);
     if (isRefusal(failure)) refused = Math.min(refused, to - from);
-    onProgress?.();
     if (verdict.kind === 'parts') {
       queue.unshift(...verdict.parts);
       continue;

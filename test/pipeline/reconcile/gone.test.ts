@@ -209,19 +209,19 @@ test.each([
     );
     const plan = { axis: 'closed', column: 'processed_at', level: 'fields', acceptEmpty: false } as const;
     const input = { ...plan, range, warehouseLevel: 'rows' } as const;
-    expect((await reconcileWindow(deps, input, options)).verdicts).toMatchObject([{ outcome: 'proven', deleted: 3 }]);
+    expect((await reconcileWindow(deps, input, signal)).verdicts).toMatchObject([{ outcome: 'proven', deleted: 3 }]);
     const [row] = await installed.warehouse.query(`SELECT count(*)::int AS n, count(processed_at)::int AS processed,
       count(source_deleted_at)::int AS gone, count(extra->>'note')::int AS noted FROM calls`);
     expect(row).toEqual({ n: 30, processed: 30, gone: 3, noted: 'free_fields' in retention ? 0 : 30 });
   },
 );
 
-const options = { signal: new AbortController().signal, alive: () => undefined };
+const { signal } = new AbortController();
 const [dayBefore, lastDay] = [21, 20].map((ago) => textOf(Date.now() - ago * dayMs));
 const site = useInstallation({ calls: { ...even, count: 1_000, utterances: 12, from: dayBefore, to: lastDay } });
 beforeAll(() => site.backfill());
 const read = (level: Parameters<typeof compareListing>[1]['level'] = 'fields') =>
-  readChanged(site.deps, { axis: 'timestamp', range: site.range, level, confirm: 'later', origin: 'test' }, options);
+  readChanged(site.deps, { axis: 'timestamp', range: site.range, level, confirm: 'later', origin: 'test' }, signal);
 const bodies = () => column(site.store, `SELECT call_id || ':' || revision FROM ledger ORDER BY call_id`);
 const isTrue = async (callId: string): Promise<boolean> => {
   const truth = await site.simulator.truthOf(callId);
