@@ -221,6 +221,23 @@ export class BinaryCopyWriter {
     return this.chunks();
   }
 
+  /** The ended rows whose first field, a text, is one of `keys`; the others must not be used afterwards. */
+  static keep(chunks: readonly Uint8Array[], keys: ReadonlySet<string>): readonly Uint8Array[] {
+    const all = Buffer.concat(chunks);
+    release(chunks);
+    const kept = [all.subarray(0, signature.length)];
+    let at = signature.length;
+    while (at < all.length - 2) {
+      const from = at;
+      const key = all.toString('utf8', at + 6, at + 6 + all.readInt32BE(at + 2));
+      at += 2;
+      for (let columns = all.readInt16BE(from); columns > 0; columns -= 1) at += 4 + Math.max(0, all.readInt32BE(at));
+      if (keys.has(key)) kept.push(all.subarray(from, at));
+    }
+    // A memory of their own.
+    return [new Uint8Array(Buffer.concat([...kept, all.subarray(at)]))];
+  }
+
   send(client: PoolClient, target: string): Promise<void> {
     return BinaryCopyWriter.send(client, target, this.end());
   }

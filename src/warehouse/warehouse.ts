@@ -45,6 +45,8 @@ export interface LoadBatch {
   readonly logs: Partial<Readonly<Record<Exclude<LogTableName, 'loads'>, readonly Row[]>>>;
   /** Also rewrite calls whose guard is equal (rebuild, heal): rows of an equal guard have equal content. */
   readonly force?: boolean;
+  /** Nothing else reads the bytes of the documents from now on: the warehouse may take their memory. */
+  readonly ownsBytes?: boolean | undefined;
   /** keyed hash of a call id, for the check against tombstones. */
   readonly keyOf: (callId: string) => string;
 }

@@ -29,7 +29,7 @@ interface IncomingBatch {
   readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
   /** Facts of a re-reading about the time of the changes that it finds. */
   readonly late?: LateContext | undefined;
-  /** Called when its loads have ended. After a failed one, something may still read its observations. */
+  /** Called when its loads have ended, the last of which may take the bytes. After a failed one, something may still read its observations. */
   readonly done?: ((isUnread: boolean) => void) | undefined;
   /** Writes the outcome of the records at the end of the transaction. Gets the ids of the changed calls. */
   readonly settle?: (tx: Transaction, changed: readonly string[]) => Promise<void>;
@@ -120,11 +120,14 @@ export const createPipeline = (deps: IngestDeps) => {
 export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record<string, number>> => {
   const written: Record<string, number> = {};
   let isUnread = true;
-  for (const { plan, target } of folded.loads) {
+  const last = folded.loads.at(-1);
+  for (const load of folded.loads) {
+    const { plan, target } = load;
     const { name } = target.warehouse;
     try {
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
-      written[name] = (await commitLoad(deps, target, { plan, rows })).changed;
+      const ownsBytes = load === last && folded.done !== undefined;
+      written[name] = (await commitLoad(deps, target, { plan, rows, ownsBytes })).changed;
     } catch (error) {
       const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
       deps.log('load failed, its calls stay pending', { warehouse: name, load: plan.loadId, code, error });
@@ -142,6 +145,8 @@ interface RowsToLoad {
   readonly logs?: LoadBatch['logs'];
   /** Also writes calls whose guard is equal. */
   readonly force?: boolean;
+  /** As `LoadBatch` has it. */
+  readonly ownsBytes?: boolean;
 }
 
 /** A fraction of the time after which a load counts as abandoned. */
@@ -201,7 +206,7 @@ const askForgotten = async (store: Store, rows: RowsToLoad['rows']): Promise<voi
 /** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */
 const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: RowsToLoad): LoadBatch => {
   const { store, processedField } = deps;
-  const { plan, rows, logs = {}, force = false } = load;
+  const { plan, rows, logs = {}, force = false, ownsBytes } = load;
   const options = { processedField, documents };
   const calls: CallLoad[] = [];
   const tombstones: LoadBatch['tombstones'][number][] = [];
@@ -215,7 +220,7 @@ const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: R
       calls.push({ callId, revision, callTimestamp, partitions, flatten, source: { row, options }, changes });
     }
   }
-  return { ...plan, calls, tombstones, logs, force, keyOf: store.keyOf };
+  return { ...plan, calls, tombstones, logs, force, ownsBytes, keyOf: store.keyOf };
 };
 
 /**

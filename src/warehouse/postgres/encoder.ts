@@ -107,7 +107,9 @@ export type EncodedCalls = { readonly stage: EncodedTable; readonly children: re
 type ToEncode = Pick<CallLoad, 'revision' | 'flatten' | 'source'>;
 
 /** Columns of a load in the rows of `calls`. */
-export type LoadGuard = Pick<LoadBatch, 'epoch' | 'flattenVersion' | 'loadId'>;
+type LoadGuard = Pick<LoadBatch, 'epoch' | 'flattenVersion' | 'loadId'>;
+
+export type LoadToEncode = LoadGuard & Pick<LoadBatch, 'ownsBytes'>;
 
 /** Encodes every row of every call, in one pass over the calls: nothing holds more than the rows of one. */
 export const createEncoder = (layout: Layout) => {
@@ -159,27 +161,35 @@ export interface EncoderTask {
   readonly calls: readonly (RowFields & { readonly fields: readonly SentField[] })[];
 }
 
+/** The memory of a smaller body may be shared. */
+const sharedBytes = 64 * 1024;
+
 /** Large fields stay the bytes in which they came: nothing is parsed or written for the message. */
-const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]): EncoderTask => {
-  const large: Buffer[] = [];
+const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[], ownsBytes: boolean): EncoderTask => {
+  const large = sources.flatMap(({ row: { document } }) =>
+    Object.keys(document ?? {}).flatMap((name) => bytesOf(document ?? {}, name) ?? []),
+  );
+  const memory = large[0]?.buffer ?? new ArrayBuffer(0);
+  // A page, as it came. Otherwise the thread gets a copy.
+  const isPage = ownsBytes && memory.byteLength > sharedBytes && large.every(({ buffer }) => buffer === memory);
+  const size = large.reduce((sum, { length }) => sum + length, 0);
+  const bytes = isPage ? new Uint8Array(memory) : Buffer.allocUnsafeSlow(size);
   let end = 0;
-  const calls: EncoderTask['calls'][number][] = [];
-  for (const { row } of sources) {
+  const place = (field: Buffer): readonly [from: number, to: number] => {
+    if (isPage) return [field.byteOffset, field.byteOffset + field.length];
+    const from = end;
+    end += field.copy(bytes, from);
+    return [from, end];
+  };
+  const calls = sources.map(({ row }): EncoderTask['calls'][number] => {
     const { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules } = row;
     const document = row.document ?? {};
     const fields = Object.keys(document).map((name): SentField => {
-      const bytes = bytesOf(document, name);
-      if (bytes === undefined) return [name, document[name]];
-      large.push(bytes);
-      end += bytes.length;
-      return [name, end - bytes.length, end];
+      const field = bytesOf(document, name);
+      return field === undefined ? [name, document[name]] : [name, ...place(field)];
     });
-    calls.push({ callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields });
-  }
-  // A memory of its own, which goes to the thread as a whole.
-  const bytes = Buffer.allocUnsafeSlow(end);
-  let at = 0;
-  for (const one of large) at += one.copy(bytes, at);
+    return { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields };
+  });
   // Not the rest of a layout: as given, it has the URL of the database.
   const { schema, documents } = layout;
   return { layout: { schema, documents }, guard, options: sources[0]?.options ?? {}, bytes, calls };
@@ -189,11 +199,11 @@ const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]
 export const createThreadedEncoder = (layout: Layout) => {
   const encodeHere = createEncoder(layout);
   let threadFile: string | undefined;
-  return async (load: LoadGuard, calls: readonly ToEncode[]): Promise<EncodedCalls> => {
+  return async (load: LoadToEncode, calls: readonly ToEncode[]): Promise<EncodedCalls> => {
     const guard = { epoch: load.epoch, flattenVersion: load.flattenVersion, loadId: load.loadId };
     const sources = calls.flatMap(({ source }) => source ?? []);
     if (calls.length < fewCalls || sources.length < calls.length) return encodeHere(guard, calls);
-    const task = taskOf(layout, guard, sources);
+    const task = taskOf(layout, guard, sources, load.ownsBytes === true);
     threadFile ??= findBuilt(import.meta.url, ...threadPlaces);
     return await runOnThread(threadFile, task, task.bytes);
   };

@@ -4,11 +4,11 @@ import { erasedPrefix, type Row, type TableName, tableOf } from '../../../schema
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
-import { createEncoder, type EncodedCalls, type LoadGuard } from './encoder.ts';
+import { createEncoder, type EncodedCalls, type LoadToEncode } from './encoder.ts';
 import type { Layout } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
-type Encode = (guard: LoadGuard, calls: readonly CallLoad[]) => EncodedCalls | Promise<EncodedCalls>;
+type Encode = (load: LoadToEncode, calls: readonly CallLoad[]) => EncodedCalls | Promise<EncodedCalls>;
 
 const send = async (client: pg.PoolClient, { target, chunks }: EncodedCalls['stage']): Promise<void> => {
   if (chunks !== undefined) await BinaryCopyWriter.send(client, target, chunks);
@@ -66,8 +66,9 @@ const writeCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch,
   const ids = mine.map((call) => call.callId);
   await client.query(sql.useIndexes);
   await client.query(sql.deleteChildren, [ids]);
-  const { children } = mine.length === batch.calls.length ? all : await encode(batch, mine);
-  for (const child of children) await send(client, child);
+  const keys = mine.length === batch.calls.length ? undefined : new Set(ids);
+  for (const { target, chunks } of all.children)
+    await send(client, { target, chunks: keys && chunks ? BinaryCopyWriter.keep(chunks, keys) : chunks });
   const changes = mine.flatMap((call) => call.changes);
   await insertRows(client, sql.addChanges, 'changes', changes);
   return mine.length;

@@ -1,13 +1,15 @@
 /** From the ledger into warehouses: failures, crashes, rebuilds, epochs, warehouses that come later. */
 import { setTimeout } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
+import { bytesOf } from '../../../src/lib/encoded.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
-import { createPipeline, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { createPipeline, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
+import { readPageBody } from '../../../src/source/json/page-body.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
 import * as loads from '../../../src/store/loads/loads.ts';
 import { issueEpoch, requestWalk, walkToEnd } from '../../../src/store/loads/warehouses.ts';
@@ -48,6 +50,37 @@ const age = (seconds: number) =>
 
 /** The warehouse, but every load ends with this error. */
 const failingWith = (error: Error) => pipeline.depsWith({ load: () => Promise.reject(error) });
+
+test('a load takes the memory of its page, and writes only the calls that the warehouse lacks', async () => {
+  const words = Array.from({ length: 120 }, (_, n) => ({ value: `w${n}`, start: n / 4, length: 0.25, score: 0.5 }));
+  const records = Array.from({ length: 40 }, (_, n) => ({
+    unique_id: `c${n}`,
+    status: `v${n}`,
+    transcript_json: { callData: [{ content: `v${n}`, words }] },
+  }));
+  const page = await readPageBody(Buffer.from(JSON.stringify(records)), '');
+  if (typeof page === 'string') throw new Error(page);
+  const observations = [...page.parts(1e9)].flat().map(({ value }, n) => ({
+    ...observation(`c${n}`, n),
+    fields: value as Observation['fields'],
+  }));
+  const { deps } = pipeline;
+  const ahead = await pipeline.fold(observations.slice(0, 10));
+  await loadFolded({ ...deps, log: () => undefined }, ahead);
+  await pipeline.query('DELETE FROM ledger_documents');
+  await pipeline.query('DELETE FROM ledger');
+  const done = vi.fn();
+  const folded = await ingest(deps, { observations, origin: 'test', done });
+  expect(await loadFolded(deps, folded)).toEqual({ main: 30 });
+  expect([done.mock.calls, page.size > 256 * 1024]).toEqual([[[true]], true]);
+  const transcript = folded.changed.map(({ document }) => bytesOf(document ?? {}, 'transcript_json')?.length);
+  expect(new Set(transcript)).toEqual(new Set([0]));
+  const rows = await pipeline.warehouse.query(
+    `SELECT count(*)::int AS calls, sum(word_count)::int AS words, min(word_starts[2]) AS second FROM utterances`,
+  );
+  expect(rows).toEqual([{ calls: 40, words: 40 * 120, second: 0.25 }]);
+  expect(pipeline.logged).toEqual([]);
+});
 
 test('the same twice leaves every table’s digest equal, and the second run writes no call', async () => {
   const observations = Array.from({ length: 30 }, (_, n) => observation(`c${n}`, n));
