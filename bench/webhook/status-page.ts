@@ -47,7 +47,6 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
         loaded: 60,
       })),
       sync: { lag: 2, watermarkAge: 2, lastError: null, failedAt: null },
-      watermarks: {},
       openProblems: 0,
       grantedRequests: 20,
       refused: { ...nothing, newestAge: null },

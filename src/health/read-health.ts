@@ -3,11 +3,12 @@
  * comes from counters or from one end of an index: it costs the same however many calls there are.
  */
 
+import { dayMicros, nowMicros } from '../lib/timestamps.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
 import { pendingSql } from '../store/loads/loads.ts';
 import { readCounters } from '../store/status/counters.ts';
-import { comparedByNone } from '../store/windows/verdicts.ts';
+import { isGood, isWithdrawn, latestVerdicts } from '../store/windows/verdicts.ts';
 import { readToSql } from '../store/windows/windows.ts';
 import type { WarehouseUsage } from '../warehouse/warehouse.ts';
 
@@ -157,39 +158,32 @@ export const readHealth = async (
   db: Queryable,
   input: { readonly warehouses?: readonly string[]; readonly limitSpanMs?: number } = {},
 ) => {
-  // Watermarks first: calls read up to them are in the ledger by then, and so in the pending counts that follow.
-  const watermarks = await db.query<SyncHealth & { name: string; watermark: Date }>(
-    `SELECT name, ${readToSql} AS watermark, greatest(0, ${age(readToSql)}) AS "watermarkAge", last_error AS "lastError", failed_at AS "failedAt",
-            CASE WHEN seen_to IS NOT NULL THEN greatest(0, ${age('seen_to')}) END AS lag FROM watermarks w ORDER BY name`,
+  // The watermark first: calls read up to it are in the ledger by then, and so in the pending counts that follow.
+  const [sync] = await db.query<SyncHealth>(
+    `SELECT greatest(0, ${age(readToSql)}) AS "watermarkAge", last_error AS "lastError", failed_at AS "failedAt",
+            CASE WHEN seen_to IS NOT NULL THEN greatest(0, ${age('seen_to')}) END AS lag FROM watermarks w WHERE name = 'sync'`,
   );
   const counters = await readCounters(db);
   const counted = (name: string): number => counters.get(name) ?? 0;
   const [row] = (await db.query<Figures>(figuresSql, [input.limitSpanMs ?? 0])) as [Figures];
   const warehouses = await db.query<WarehouseHealth>(warehousesSql, [input.warehouses ?? null]);
-  const sync: SyncHealth | undefined = watermarks.find(({ name }) => name === 'sync');
   const { inboxAge, quarantineAge, ...figures } = row;
+  const outcomes: Record<string, number> = {};
+  for (const [name, count] of counters)
+    if (name.startsWith('deliveries:') && count !== 0) outcomes[name.slice('deliveries:'.length)] = count;
   return {
     ...figures,
     calls: counted('calls'),
     tombstones: counted('tombstones'),
     /** Utterances that privacy rules ever replaced unread. */
     unread: counted('unread'),
-    inbox: { count: counted('deliveries:pending'), oldestAge: inboxAge, outcomes: outcomesOf(counters) },
+    inbox: { count: counted('deliveries:pending'), oldestAge: inboxAge, outcomes },
     quarantine: { count: counted('quarantine:open'), oldestAge: quarantineAge },
     warehouses,
     /** Null before continuous sync has begun. */
     sync: sync ?? null,
-    /** Name → instant in ISO form. */
-    watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
   };
 };
-
-const outcomesOf = (counters: ReadonlyMap<string, number>): Record<string, number> =>
-  Object.fromEntries(
-    [...counters]
-      .filter(([name, value]) => name.startsWith('deliveries:') && value !== 0)
-      .map(([name, value]) => [name.slice('deliveries:'.length), value]),
-  );
 
 /** A worker is alive: `workerAge` counts from here on. */
 export const beat = async (db: Queryable): Promise<void> => {
@@ -211,22 +205,25 @@ export interface ProofHealth {
   readonly oldestAge: number | null;
 }
 
-/** Reads one index entry for each verdict of `days`, so call it seldom. */
-export const readProofs = async (db: Queryable, input: { warehouses: readonly string[]; days: number }) =>
-  await db.query<ProofHealth>(
-    `SELECT name AS warehouse, count(*) FILTER (WHERE outcome = 'unproven')::int AS unproven,
-            count(*) FILTER (WHERE is_withdrawn AND compared_at > now() - interval '1 minute')::int AS withdrawn,
-            count(*) FILTER (WHERE is_withdrawn AND compared_at <= now() - interval '1 minute')::int AS waiting,
-            count(*) FILTER (WHERE outcome = 'suspicious_empty')::int AS "suspiciousEmpty",
-            ${age("min(compared_at) FILTER (WHERE outcome IN ('unproven', 'suspicious_empty'))")} AS "oldestAge"
-       FROM unnest($1::text[]) AS name LEFT JOIN (
-            SELECT DISTINCT ON (warehouse, axis, window_from, window_to) warehouse, outcome, compared_at,
-                   compared_by = '${comparedByNone}' AS is_withdrawn FROM verdicts
-             WHERE warehouse = ANY($1) AND window_from > now() - make_interval(days => $2)
-             ORDER BY warehouse, axis, window_from, window_to, verdict_id DESC) AS latest ON latest.warehouse = name
-      GROUP BY name ORDER BY name`,
-    [input.warehouses, input.days],
-  );
+/** Reads each verdict of `days`, so call it seldom. */
+export const readProofs = async (db: Queryable, input: { warehouses: readonly string[]; days: number }) => {
+  const now = nowMicros();
+  const latest = await latestVerdicts(db, { from: now - input.days * dayMicros, to: now });
+  return input.warehouses.map((warehouse): ProofHealth => {
+    const bad = latest.filter((one) => one.warehouse === warehouse && !isGood(one));
+    const unproven = bad.filter(({ outcome }) => outcome === 'unproven').length;
+    const withdrawn = bad.filter(isWithdrawn);
+    const waiting = withdrawn.filter(({ compared_at: at }) => at <= now - 60_000_000).length;
+    return {
+      warehouse,
+      unproven,
+      withdrawn: withdrawn.length - waiting,
+      waiting,
+      suspiciousEmpty: bad.length - unproven,
+      oldestAge: bad.length === 0 ? null : (now - Math.min(...bad.map(({ compared_at: at }) => at))) / 1_000_000,
+    };
+  });
+};
 
 /** Usage of a warehouse with quotas, by its name. */
 export type NamedUsage = WarehouseUsage & { readonly warehouse: string };

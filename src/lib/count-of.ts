@@ -7,6 +7,13 @@ export const countOf = (count: number, noun: string): string => `${count} ${noun
 export const nounOf = (count: number, noun: string): string =>
   count === 1 ? noun : `${noun}s`.replace(/([^aeiou])ys$/, '$1ies');
 
+/** How often each text is among the given ones. */
+export const countEach = (all: readonly string[]): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  for (const one of all) counts.set(one, (counts.get(one) ?? 0) + 1);
+  return counts;
+};
+
 /** Figures as an operator reads them. */
 
 const number = new Intl.NumberFormat('en-US');

@@ -3,6 +3,7 @@
 import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
 import { metadataKey, ownColumns, typedColumns } from '../../schemas/config/analytics.ts';
 import { tableOf } from '../../schemas/tables.ts';
+import { countEach } from '../lib/count-of.ts';
 import { isObject } from '../lib/parse-json.ts';
 
 type Field = AnalyticsConfig['fields'][string];
@@ -52,14 +53,11 @@ const shapeOf = (text: string): string =>
     .slice(0, 24);
 
 const mostShapes = 3;
-const mostCommon = (all: readonly string[]): string[] => {
-  const counts = new Map<string, number>();
-  for (const one of all) counts.set(one, (counts.get(one) ?? 0) + 1);
-  return [...counts]
+const mostCommon = (all: readonly string[]): string[] =>
+  [...countEach(all)]
     .sort((left, right) => right[1] - left[1])
     .slice(0, mostShapes)
     .map(([one]) => one);
-};
 
 /** A free name for a column, and for the two beside it. */
 const nameFor = (key: string, taken: Set<string>): string => {

@@ -292,10 +292,11 @@ export const settle = async ({ store }: Installation): Promise<void> => {
   const now = Date.now() + processingMs;
   let waiting: unknown;
   const isSettled = async (): Promise<boolean> => {
-    const { inbox, warehouses, watermarks, rereads } = await readHealth(store);
+    const { at, inbox, warehouses, sync, rereads } = await readHealth(store);
+    const watermark = at - (sync?.watermarkAge ?? Infinity) * 1000;
     const pending = warehouses.map(({ pending: calls }) => calls);
-    waiting = { inbox: inbox.count, rereads: rereads.count, pending, watermark: watermarks.sync, now };
-    const isRead = Date.parse(watermarks.sync ?? '1970-01-01') >= now;
+    waiting = { inbox: inbox.count, rereads: rereads.count, pending, watermark, now };
+    const isRead = watermark >= now;
     return isRead && inbox.count === 0 && rereads.count === 0 && pending.every((calls) => calls === 0);
   };
   await until('nothing waits', () => unlessMissing(isSettled)).catch((cause: Error) => {

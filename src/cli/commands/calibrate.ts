@@ -1,43 +1,52 @@
 import { parseDocument, stringify } from 'yaml';
+import type { CallDocument } from '../../../schemas/call.ts';
+import type { AnalyticsConfig } from '../../../schemas/config/analytics.ts';
 import { openConfigFile, withStore } from '../../app/services.ts';
 import { loadConfig } from '../../config/load.ts';
 import { formatShare } from '../../lib/count-of.ts';
 import { inferUnits, sampleCall } from '../../marts/calibrate.ts';
-import { type FieldProposal, proposeFields } from '../../marts/propose-fields.ts';
-import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
+import { proposeFields } from '../../marts/propose-fields.ts';
+import { readNewestCalls } from '../../store/ledger/read-ledger.ts';
 import { flag, leaf, parsed, wholeNumber } from '../shell/define.ts';
+import { lines } from '../shell/output.ts';
 
-type UnitFinding = ReturnType<typeof inferUnits>[number];
+/** A key of a section of `analytics`; without a value it cannot be told. */
+interface Proposed {
+  readonly key: string;
+  readonly value: unknown;
+  readonly comment: string;
+}
 
-const unclear = 'cannot tell';
+const inline = (value: object): string =>
+  stringify(value, { flowCollectionPadding: true, collectionStyle: 'flow', lineWidth: 0 }).trim().slice(2, -2);
 
-const describe = (findings: readonly UnitFinding[]): string =>
-  [
+const render = (section: string, all: readonly Proposed[]): string =>
+  lines(
     'analytics:',
-    '  units:',
-    ...findings.flatMap(({ field, unit, confidence, evidence }) => [
-      `    # ${evidence}${unit === unclear ? '' : ` (confidence ${confidence})`}`,
-      unit === unclear ? `    # ${field}: cannot tell` : `    ${field}: ${unit}`,
+    `  ${section}:`,
+    all.flatMap(({ key, value, comment }) => [
+      `    # ${comment}`,
+      value === undefined ? `    # ${key}: cannot tell` : `    ${inline({ [key]: value })}`,
     ]),
-  ].join('\n');
+  );
 
-const describeFields = (proposals: readonly FieldProposal[]): string =>
-  [
-    'analytics:',
-    '  fields:',
-    ...proposals.flatMap(({ key, field, share, shapes }) => [
-      `    # ${formatShare(share)} of the calls, such as ${shapes.join(', ')}`,
-      `    ${stringify({ [key]: field }, { flowCollectionPadding: true, collectionStyle: 'flow', lineWidth: 0 })
-        .trim()
-        .slice(2, -2)}`,
-    ]),
-  ].join('\n');
+const proposeUnits = (documents: readonly CallDocument[]) => {
+  const findings = inferUnits(documents.map(sampleCall));
+  const proposed = findings.map(({ field: key, unit, confidence, evidence }): Proposed => {
+    const isClear = unit !== 'cannot tell';
+    const comment = isClear ? `${evidence} (confidence ${confidence})` : evidence;
+    return { key, value: isClear ? unit : undefined, comment };
+  });
+  return { section: 'units', proposed, result: { findings } };
+};
 
-/** The text of a configuration file with more keys; everything else, comments included, stays. */
-const writeKeys = (text: string, keys: readonly (readonly [path: readonly string[], value: unknown])[]): string => {
-  const document = parseDocument(text);
-  for (const [path, value] of keys) document.setIn(['analytics', ...path], value);
-  return document.toString();
+const proposeColumns = (documents: readonly CallDocument[], configured: AnalyticsConfig['fields']) => {
+  const proposals = proposeFields(documents, configured);
+  const proposed = proposals.map(({ key, field: value, share, shapes }): Proposed => {
+    const comment = `${formatShare(share)} of the calls, such as ${shapes.join(', ')}`;
+    return { key, value, comment };
+  });
+  return { section: 'fields', proposed, result: { proposals } };
 };
 
 export default leaf({
@@ -54,26 +63,18 @@ have it. Digits that begin with 0 or +, or are more than nine, stay text. After 
   run: async (options, store) => {
     const { path, config } = await loadConfig({ path: options.config });
     const write = options.write === true ? openConfigFile(path) : undefined;
-    const documents = await readNewestDocuments(store, options.calls);
-    if (options.fields === true) {
-      const proposals = proposeFields(documents, config.analytics.fields);
-      await write?.((text) =>
-        writeKeys(
-          text,
-          proposals.map(({ key, field }) => [['fields', key], field]),
-        ),
-      );
-      return [{ calls: documents.length, proposals }, describeFields(proposals)];
-    }
-    const findings = inferUnits(documents.map(sampleCall));
-    const clear = findings.filter(({ unit }) => unit !== unclear);
+    const documents = (await readNewestCalls(store, options.calls)).map(({ document }) => document);
+    const { section, proposed, result } =
+      options.fields === true ? proposeColumns(documents, config.analytics.fields) : proposeUnits(documents);
+    const clear = proposed.filter(({ value }) => value !== undefined);
     if (clear.length > 0)
-      await write?.((text) =>
-        writeKeys(
-          text,
-          clear.map(({ field, unit }) => [['units', field], unit]),
-        ),
-      );
-    return [{ calls: documents.length, findings }, describe(findings), clear.length < findings.length && 'incomplete'];
+      await write?.((text) => {
+        // Everything else in the file stays, comments included.
+        const document = parseDocument(text);
+        for (const { key, value } of clear) document.setIn(['analytics', section, key], value);
+        return document.toString();
+      });
+    const answer = { calls: documents.length, ...result };
+    return [answer, render(section, proposed), clear.length < proposed.length && 'incomplete'];
   },
 });

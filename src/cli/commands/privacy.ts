@@ -2,7 +2,7 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import { openAges, openIngest } from '../../app/activity-deps.ts';
 import type { Services } from '../../app/services.ts';
 import { openProof, openRules, openStoreService, readActor, withServices, withStore } from '../../app/services.ts';
-import { countOf } from '../../lib/count-of.ts';
+import { countEach, countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
@@ -10,7 +10,7 @@ import { applyRules } from '../../pipeline/load/apply-rules.ts';
 import { findCalls, finishErasure } from '../../pipeline/persons/erase.ts';
 import { addHold, removeHold } from '../../pipeline/persons/hold.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
-import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
+import { readNewestCalls } from '../../store/ledger/read-ledger.ts';
 import { listHolds } from '../../store/persons/keys.ts';
 import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { argument, flag, group, leaf, option, parsed, required, wholeNumber } from '../shell/define.ts';
@@ -38,17 +38,10 @@ const sampleRecord = (): CallDocument => {
   };
 };
 
-const readNewest = async (services: Services, count: number): Promise<CallDocument[]> => {
-  const store = await openStoreService(services);
-  const rows = await readRows(store, await listNewestCalls(store, count));
-  return [...rows.values()].flatMap(({ document }) => (document === null ? [] : [{ ...document }]));
-};
+const readNewest = async (services: Services, count: number): Promise<CallDocument[]> =>
+  (await readNewestCalls(await openStoreService(services), count)).map(({ document }) => document);
 
-const tally = (found: readonly string[]): Record<string, number> => {
-  const counts: Record<string, number> = {};
-  for (const detector of found) counts[detector] = (counts[detector] ?? 0) + 1;
-  return counts;
-};
+const tally = (found: readonly string[]) => Object.fromEntries(countEach(found));
 
 const callsPerLine = 10_000;
 

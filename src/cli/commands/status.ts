@@ -57,7 +57,7 @@ const render = (summary: Status, unsigned: boolean): string => {
     lateEdits && describeLateEdits(lateEdits),
     Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     sync && describeSync(sync),
-    Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
+    summary.watermarks.sync && `watermark   sync: ${summary.watermarks.sync}`,
     `windows     ${summary.windowsRead} read`,
     list && `list        ${describeFacts(list).join('; ') || 'no limit seen'}`,
     `proof       ${describeProof(summary.provenThrough)}`,
@@ -150,7 +150,7 @@ const figuresOf = ({ epoch, calls, tombstones, unread, holds, inbox, warehouses,
   quarantineOpen: quarantine.count,
   rereadsWaiting: rest.rereads.count,
   rereadsUnanswered: rest.rereads.unanswered,
-  watermarks: rest.watermarks,
+  watermarks: rest.sync === null ? {} : { sync: new Date(rest.at - rest.sync.watermarkAge * 1000).toISOString() },
   sync: rest.sync && { lagSeconds: rest.sync.lag, lastError: rest.sync.lastError, failedAt: rest.sync.failedAt },
 });
 

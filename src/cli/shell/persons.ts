@@ -10,10 +10,8 @@ import { isObject } from '../../lib/parse-json.ts';
 import { say } from '../../lib/say.ts';
 import { meantBy, type PersonRequest, type PurgeScope, requestKinds } from '../../persons/request.ts';
 import { type ErasureReceipt, findCalls } from '../../pipeline/persons/erase.ts';
-import { sql } from '../../postgres/database.ts';
 import { countriesOf } from '../../privacy/privacy.ts';
-import { readDocuments } from '../../store/ledger/ledger.ts';
-import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
+import { readNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { choice, type Given, option, required } from './define.ts';
 import { lines } from './output.ts';
@@ -107,18 +105,16 @@ const checkMetadataKey = async (store: Store, meant: PurgeScope, mayCome: boolea
   const { request } = meant;
   if (request.kind !== 'metadata') return;
   const { key } = request;
-  const known = await listMetadataKeys(store);
+  const newest = await readNewestCalls(store, newestCalls);
+  const known = new Set(
+    newest.flatMap(({ document: { metadata } }) => (isObject(metadata) ? Object.keys(metadata) : [])),
+  );
   if (known.size === 0 || known.has(key) || (await findCalls(store, meant)).length > 0) return;
   const near = suggest(key, [...known]);
   const hint = near === undefined ? undefined : `Did you mean ${near}?`;
   const message = `No call is found by the metadata key ${key}, which none of the newest calls has.`;
   if (hint !== undefined && !mayCome) throw terminal('USAGE_ERASE', message, { hint });
   say(hint === undefined ? message : `${message} ${hint}`);
-};
-
-const listMetadataKeys = async (store: Store): Promise<ReadonlySet<string>> => {
-  const calls = await readDocuments(store, sql`call_id = ANY(${await listNewestCalls(store, newestCalls)})`);
-  return new Set(calls.flatMap(({ document: { metadata } }) => (isObject(metadata) ? Object.keys(metadata) : [])));
 };
 
 const listHolds = 'callsync privacy hold list';

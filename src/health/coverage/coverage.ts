@@ -7,10 +7,11 @@ import type { Queryable } from '../../postgres/database.ts';
 import type { DayDeliveries, DeliveryStatistics, WebhookQuality } from '../../store/delivery/delivery-statistics.ts';
 import { measureWebhooks, readDeliveryStatistics } from '../../store/delivery/delivery-statistics.ts';
 import {
-  comparedByNone,
+  isWithdrawn,
   latestVerdicts,
   type StoredVerdict,
   type VerdictOutcome,
+  windowOf,
 } from '../../store/windows/verdicts.ts';
 import { listReadRanges } from '../../store/windows/windows.ts';
 
@@ -47,9 +48,9 @@ type Painted = Record<CoverageState, readonly Interval[]>;
 export const paint = (input: Omit<CoverageInput, 'deliveries' | 'webhooks'>, warehouse: string): Painted => {
   const painted: Painted = { suspicious_empty: [], unread: [], unproven: [], read: [], healed: [], proven: [] };
   for (const verdict of input.verdicts.filter((one) => one.warehouse === warehouse)) {
-    const range = { from: verdict.window_from, to: verdict.window_to };
+    const range = windowOf(verdict);
     for (const state of coverageStates) painted[state] = subtract(painted[state], [range]);
-    const state = verdict.compared_by === comparedByNone ? 'read' : verdict.outcome;
+    const state = isWithdrawn(verdict) ? 'read' : verdict.outcome;
     painted[state] = [...painted[state], range];
   }
   const judged = coverageStates.flatMap((state) => painted[state]);

@@ -7,11 +7,12 @@ import type { Queryable } from '../../postgres/database.ts';
 import { pendingWithin } from '../../store/loads/loads.ts';
 import { readFailedComparisons } from '../../store/windows/comparisons.ts';
 import {
-  comparedByNone,
+  isWithdrawn,
   latestVerdicts,
   readReasons,
   type StoredVerdict,
   type VerdictReasons,
+  windowOf,
 } from '../../store/windows/verdicts.ts';
 import { firstReadInstant, listReadRanges, type OpenProblem, problemsWithin } from '../../store/windows/windows.ts';
 import { because, describeWait, type Readings } from '../conditions.ts';
@@ -116,7 +117,7 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
     const pending = await pendingWithin(store, warehouse, range);
     const failed = await readFailedComparisons(store, warehouse);
     for (const part of uncompared) {
-      const withdrawn = overlapping([part]).findLast((one) => one.compared_by === comparedByNone);
+      const withdrawn = overlapping([part]).findLast(isWithdrawn);
       const failure = failed.findLast((one) => intersect([one], [part]).length > 0)?.error;
       add(part, { ...describeRead(input, { warehouse, withdrawn, failure, pending }), warehouse });
     }
@@ -127,7 +128,6 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
 const nobody = { warehouse: null, since: null, calls: [] } as const;
 /** Microseconds. */
 const mostSkew = 60_000_000;
-const windowOf = ({ window_from: from, window_to: to }: StoredVerdict): Interval => ({ from, to });
 
 /** A text that begins with its kind, as a sentence with the command of the kind. */
 const settle = (text: string): Said => {

@@ -11,6 +11,7 @@ import {
   latestVerdicts,
   mostWaiting,
   type StoredVerdict,
+  windowOf,
   withdrawnVerdicts,
 } from '../../store/windows/verdicts.ts';
 import { firstReadInstant, listReadRanges } from '../../store/windows/windows.ts';
@@ -78,10 +79,13 @@ export const listWithdrawn = async (store: Store, input: { axis: string; warehou
   const warehouses: string[] = [];
   for (const name of input.warehouses) if ((await countPending(store, name)) <= mostWaiting) warehouses.push(name);
   const levels = new Map<string, ReconcileTarget>();
-  for (const { window_from: from, window_to: to, ...one } of await withdrawnVerdicts(store, input.axis, warehouses))
+  for (const one of await withdrawnVerdicts(store, input.axis, warehouses)) {
+    const { from, to } = windowOf(one);
     if (one.warehouse_level === 'rows' || !levels.has(`${from} ${to}`))
       levels.set(`${from} ${to}`, { from, to, warehouseLevel: one.warehouse_level });
-  return await findUnjudged(store, { axis: input.axis, warehouses, windows: [...levels.values()] });
+  }
+  const windows = [...levels.values()].sort((a, b) => a.from - b.from);
+  return await findUnjudged(store, { axis: input.axis, warehouses, windows });
 };
 
 /** Windows that not every warehouse has a good verdict for, given since the present ledger began. */

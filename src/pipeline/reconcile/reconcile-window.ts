@@ -11,7 +11,13 @@ import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
 import type { StoredVerdict, VerdictOutcome } from '../../store/windows/verdicts.ts';
-import { addVerdict, latestVerdicts, listedInEarlierWeeks, readWithdrawals } from '../../store/windows/verdicts.ts';
+import {
+  addVerdict,
+  latestVerdicts,
+  listedInEarlierWeeks,
+  readWithdrawals,
+  windowOf,
+} from '../../store/windows/verdicts.ts';
 import { listReadRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps, WarehouseTarget } from '../deps.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
@@ -104,7 +110,7 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
 /** The parts of a window that were read or compared before: a new call elsewhere is no difference. */
 const listLooked = async ({ store }: ReadDeps, range: Range): Promise<Range[]> => [
   ...(await listReadRanges(store, range)),
-  ...(await latestVerdicts(store, range)).map((one) => ({ from: one.window_from, to: one.window_to })),
+  ...(await latestVerdicts(store, range)).map(windowOf),
 ];
 
 /** Findings at the service and in the ledger, before any warehouse is compared. */

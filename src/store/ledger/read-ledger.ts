@@ -1,6 +1,5 @@
 /** The ledger by window: which calls are in it, and the rows that a warehouse should have of them. Times in microseconds. */
 
-import type { CallDocument } from '../../../schemas/call.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { readPages } from '../../lib/pages.ts';
 import { type Queryable, raw, type Sql, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
@@ -146,15 +145,14 @@ const readCalls = async function* (db: Queryable, pages: AsyncIterable<readonly 
 };
 
 /** Ids of the calls with the latest timestamps, newest first; none that were erased. */
-export const listNewestCalls = async (db: Queryable, limit: number): Promise<string[]> =>
+const listNewestCalls = async (db: Queryable, limit: number): Promise<string[]> =>
   await db.column`SELECT call_id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone
                    ORDER BY call_timestamp DESC LIMIT ${limit}`;
 
-/** The documents of the newest calls that have a time, newest first. */
-export const readNewestDocuments = async (db: Queryable, limit: number): Promise<readonly CallDocument[]> => {
+/** The newest calls that have a time, with their documents, newest first. */
+export const readNewestCalls = async (db: Queryable, limit: number) => {
   const ids = await listNewestCalls(db, limit);
-  const found = await readDocuments(db, sql`call_id = ANY(${ids}) ORDER BY array_position(${ids}::text[], call_id)`);
-  return found.map(({ document }) => document);
+  return await readDocuments(db, sql`call_id = ANY(${ids}) ORDER BY array_position(${ids}::text[], call_id)`);
 };
 
 /** In three ranges, so that the index on the column finds the rows. */

@@ -91,8 +91,11 @@ const isVoid = (window: Range, before: Withdrawals, now: Withdrawals): boolean =
   return intersect([window], now.days.slice(now.days.length - since)).length > 0;
 };
 
-/** `compared_by` of a withdrawal: no comparison followed the latest change of the window. */
+/** `compared_by` of a withdrawal. */
 export const comparedByNone = 'none';
+
+/** No comparison followed the latest change of the window. */
+export const isWithdrawn = ({ compared_by }: Pick<Verdict, 'compared_by'>): boolean => compared_by === comparedByNone;
 
 const withdrawal = {
   compared_by: comparedByNone,
@@ -115,10 +118,10 @@ export const addVerdict = async (
   why?: VerdictReasons,
 ): Promise<StoredVerdict> => {
   const { keys, headsFile } = store.erasures.proof;
-  const window = { from: verdict.window_from, to: verdict.window_to };
   const stored = await store.transaction(async (tx) => {
     await lockChain(tx, verdict.warehouse);
-    const isOld = before !== undefined && isVoid(window, before, await readWithdrawals(tx, verdict.warehouse));
+    const isOld =
+      before !== undefined && isVoid(windowOf(verdict), before, await readWithdrawals(tx, verdict.warehouse));
     const unhealed = await listKept(tx, why?.unhealed ?? []);
     const said = why && { ...why, unhealed };
     const compared = await insertVerdict(tx, keys, verdict, said);
@@ -204,13 +207,9 @@ const noteWithdrawn = async (tx: Transaction, warehouse: string, days: readonly 
 /** Returns withdrawals for the good verdicts of the present ledger on these days. */
 const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: readonly Range[]) => {
   await lockChain(tx, warehouse);
-  const latest = sql`SELECT max(verdict_id) FROM verdicts WHERE warehouse = ${warehouse} GROUP BY axis, window_from, window_to`;
-  const good = await readVerdicts(tx)`WHERE verdict_id IN (${latest})
-       AND outcome IN ('proven', 'healed') AND ledger_epoch = (SELECT max(epoch) FROM epochs) ORDER BY verdict_id`;
   const added: StoredVerdict[] = [];
-  for (const verdict of good) {
-    const window = { from: verdict.window_from, to: verdict.window_to };
-    if (intersect([window], days).length === 0) continue;
+  for (const verdict of await latestOf(tx, sql`warehouse = ${warehouse}`)) {
+    if (!isGood(verdict) || intersect([windowOf(verdict)], days).length === 0) continue;
     const compared_at = Date.now() * 1000;
     added.push(await insertVerdict(tx, store.erasures.proof.keys, { ...verdict, ...withdrawal, compared_at }));
   }
@@ -259,23 +258,26 @@ export const readReasons = async (db: Queryable, ids: readonly number[]) => {
 /** Most calls that may wait for a warehouse whose days are compared again: otherwise the comparison would load a backlog. */
 export const mostWaiting = 5_000;
 
-/** The latest verdicts of windows whose proof was withdrawn, of the present ledger. */
-export const withdrawnVerdicts = (db: Queryable, axis: string, warehouses: readonly string[]) =>
-  readVerdicts(db)`v WHERE compared_by = ${comparedByNone} AND axis = ${axis} AND warehouse = ANY(${warehouses})
-       AND ledger_epoch = (SELECT max(epoch) FROM epochs)
-       AND NOT EXISTS (SELECT FROM verdicts later WHERE later.warehouse = v.warehouse AND later.axis = v.axis
-                          AND later.window_from = v.window_from AND later.window_to = v.window_to AND later.verdict_id > v.verdict_id)
-       ORDER BY window_from`;
+/** Window of a verdict. */
+export const windowOf = ({ window_from: from, window_to: to }: Pick<Outcome, 'window_from' | 'window_to'>): Range => ({
+  from,
+  to,
+});
 
-/**
- * The latest verdict of each window that overlaps a range, per warehouse. Verdicts of an earlier ledger prove
- * nothing.
- */
-export const latestVerdicts = (db: Queryable, range: { readonly from: number; readonly to: number }) =>
+/** The latest verdict of each window, oldest first. Verdicts of an earlier ledger prove nothing. */
+const latestOf = (db: Queryable, which: ReturnType<typeof sql>) =>
   readVerdicts(db)`WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
-        WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)}
-          AND ledger_epoch = (SELECT max(epoch) FROM epochs)
+        WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${which}
         GROUP BY warehouse, axis, window_from, window_to) ORDER BY verdict_id`;
+
+const overlaps = ({ from, to }: Range) => sql`window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)}`;
+
+/** The latest verdicts of windows whose proof was withdrawn, of the present ledger. */
+export const withdrawnVerdicts = async (db: Queryable, axis: string, warehouses: readonly string[]) =>
+  (await latestOf(db, sql`axis = ${axis} AND warehouse = ANY(${warehouses})`)).filter(isWithdrawn);
+
+/** The latest verdict of each window that overlaps a range, per warehouse. */
+export const latestVerdicts = (db: Queryable, range: Range) => latestOf(db, overlaps(range));
 
 /** Counts of the listings for the same hours of the four previous weeks. */
 export const listedInEarlierWeeks = async (db: Queryable, window: { axis: string; from: number; to: number }) => {
@@ -336,7 +338,7 @@ interface Outcome {
 }
 
 /** Whether nothing was left to be healed. */
-const isGood = ({ outcome }: Pick<Outcome, 'outcome'>): boolean => outcome === 'proven' || outcome === 'healed';
+export const isGood = ({ outcome }: Pick<Outcome, 'outcome'>): boolean => outcome === 'proven' || outcome === 'healed';
 
 /** The least that must have been compared. */
 export type ProofLevel = { readonly source?: SourceLevel | undefined; readonly warehouse?: WarehouseLevel | undefined };
@@ -355,7 +357,7 @@ type Judged = Omit<Outcome, 'warehouse' | 'axis'>;
 export const provenRanges = (verdicts: readonly Judged[], level: ProofLevel = {}, before: readonly Range[] = []) => {
   let proven: Range[] = [...before];
   for (const verdict of verdicts) {
-    const window = { from: verdict.window_from, to: verdict.window_to };
+    const window = windowOf(verdict);
     const reachesLevel =
       sourceRank[verdict.level] >= sourceRank[level.source ?? 'ids'] &&
       warehouseRank[verdict.warehouse_level] >= warehouseRank[level.warehouse ?? 'guards'];
@@ -374,8 +376,7 @@ export const findUnproven = async (
 ): Promise<Record<string, Range[]>> => {
   // All of them, because a good verdict of a lower level takes nothing back.
   const verdicts = await readVerdicts(store)`
-      WHERE ledger_epoch = (SELECT max(epoch) FROM epochs)
-        AND window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)} ORDER BY verdict_id`;
+      WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${overlaps(range)} ORDER BY verdict_id`;
   return Object.fromEntries(
     warehouses.map((name) => {
       const mine = verdicts.filter((one) => one.warehouse === name && one.axis === axis);
@@ -387,8 +388,7 @@ export const findUnproven = async (
 /** Of these warehouses, those whose own tables do not have every verdict of the range yet. */
 export const listBehind = async (store: Store, { axis, range, warehouses }: RangeOfWarehouses): Promise<string[]> =>
   await store.column`SELECT DISTINCT warehouse FROM verdicts
-      WHERE NOT loaded AND warehouse = ANY(${warehouses}) AND axis = ${axis}
-        AND window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)} ORDER BY warehouse`;
+      WHERE NOT loaded AND warehouse = ANY(${warehouses}) AND axis = ${axis} AND ${overlaps(range)} ORDER BY warehouse`;
 
 /** Folded from the verdicts of one warehouse, and kept: every heartbeat of a warehouse asks, and verdicts only grow. */
 interface ProvenFold {

@@ -16,7 +16,7 @@ export const warehouse: Readings['warehouses'][number] = {
 
 export const healthy: Readings = {
   ...{ at: 1_005_000, epoch: 1, calls: 1_234, tombstones: 0, unread: 0, holds: 0, openProblems: 0, grantedRequests: 0 },
-  ...{ inbox: { count: 1, oldestAge: 2, outcomes: {} }, quarantine: { count: 0, oldestAge: null }, watermarks: {} },
+  ...{ inbox: { count: 1, oldestAge: 2, outcomes: {} }, quarantine: { count: 0, oldestAge: null } },
   ...{ rereads: { count: 0, oldestAge: null, unanswered: 0 }, refused: { count: 0, oldestAge: null, newestAge: null } },
   ...{ warehouses: [warehouse], workerAge: 14, maintenance: null, syncEvery: 60, callsPerMinute: 62.4 },
   sync: { lag: 65, watermarkAge: 9e8, lastError: null, failedAt: null },

@@ -20,12 +20,11 @@ import { CallsyncError } from '../../../lib/errors.ts';
 import { withinTime } from '../../../lib/timing.ts';
 import { listDialled } from '../../../persons/list-dialled.ts';
 import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
-import { type Queryable, sql } from '../../../postgres/database.ts';
+import type { Queryable } from '../../../postgres/database.ts';
 import { normalizeNumber } from '../../../privacy/phone-number.ts';
 import { countriesOf } from '../../../privacy/privacy.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
-import { readDocuments } from '../../../store/ledger/ledger.ts';
-import { countUnderOthers, listNewestCalls } from '../../../store/ledger/read-ledger.ts';
+import { countUnderOthers, readNewestCalls } from '../../../store/ledger/read-ledger.ts';
 import { compareKeys, type Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
 import { exitOf, exits, worstOf } from '../../shell/output.ts';
@@ -209,8 +208,7 @@ export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Pro
     'call ids': async () => {
       const { tokensOf } = openRules(config);
       const store = await needStore(opening);
-      const ids = await listNewestCalls(store, newestCalls);
-      const calls = await readDocuments(store, sql`call_id = ANY(${ids})`);
+      const calls = await readNewestCalls(store, newestCalls);
       const { subjectsOf } = store.erasures.subjects;
       const telling = calls.filter(({ callId, document: { unique_id: _, ...fields } }) => {
         const numbers = [...new Set(listDialled(callId))].filter(({ length }) => length >= leastDigits);
