@@ -1,13 +1,16 @@
 /** Days that are made unproven on purpose: each cause is named, with the command that settles it, and after that the day is proven. */
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { explainDay, type Reason } from '../../src/health/coverage/why.ts';
 import { beat, readHealth, readProofs } from '../../src/health/read-health.ts';
 import { transient } from '../../src/lib/errors.ts';
+import { asSync, finishSync } from '../../src/pipeline/read/plan-sync.ts';
+import { createSource } from '../../src/source/source.ts';
 import { eraseCalls } from '../../src/store/persons/calls.ts';
-import { advanceWatermark, recordSeen, recordSyncError, replaceProblems } from '../../src/store/windows/windows.ts';
+import { advanceWatermark, replaceProblems } from '../../src/store/windows/windows.ts';
 import { day, useInstallation } from '../pipeline/reconcile/installation.ts';
-import { withList } from '../source/simulated.ts';
-import { column } from '../support/rows.ts';
+import { readPart, simulatedConfig, withList } from '../source/simulated.ts';
+import { closedPort } from '../support/closed-port.ts';
+import { collect, column } from '../support/rows.ts';
 
 const now = Date.now() * 1000;
 const today = Math.floor(now / day) * day;
@@ -23,15 +26,14 @@ const here = useInstallation({
   },
 });
 
-const why = async (start: number, more: { skewMs?: number; workerAge?: number | null } = {}): Promise<Reason[]> => {
-  const health = await readHealth(here.store, { warehouses: ['main'] });
+/** @param clock milliseconds by which the clock of this machine is ahead */
+const why = async (start: number, clock = 0): Promise<Reason[]> => {
   const readings = {
-    ...{ ...health, at: health.at + (more.skewMs ?? 0), syncEvery: 60 },
-    ...(more.workerAge === undefined ? {} : { workerAge: more.workerAge }),
+    ...{ ...(await readHealth(here.store, { warehouses: ['main'] })), syncEvery: 60 },
     proofs: await readProofs(here.store, { warehouses: ['main'], days: 92 }),
   };
-  const found = { day: start, now: Date.now() * 1000, readings, warehouses: ['main'], comparedAfter: 2 * day };
-  return await explainDay(here.store, found);
+  const at = (Date.now() + clock) * 1000;
+  return await explainDay(here.store, { day: start, now: at, readings, warehouses: ['main'], comparedAfter: 2 * day });
 };
 const dateOf = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
 const asked = (start: number): string => `--from ${dateOf(start)} --to ${dateOf(start + day)}`;
@@ -42,56 +44,116 @@ const callsOf = async ({ from, to }: { from: number; to: number }): Promise<stri
     `SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp(${from / 1e6}) AND call_timestamp < to_timestamp(${to / 1e6})
         AND NOT tombstone ORDER BY call_timestamp`,
   )) as string[];
+/** Of a process that asks once, and knows nothing of the list yet. */
+const openSource = async (more: object = {}) => {
+  const limits = { requests: 100_000, per_s: 1, retries: 0 };
+  const source = createSource(await simulatedConfig(here.simulator, { list: { preset: 'activate' }, limits, ...more }));
+  onTestFinished(source.close);
+  return { ...here.deps, source };
+};
+/** As continuous sync does it, which keeps its failure. */
+const sync = (deps: typeof here.deps, range: { from: number; to: number }) =>
+  asSync(deps, () => readPart(deps, { axis: 'timestamp', range }));
+/** After that the day is proven. */
+const settle = async (range: { from: number; to: number }): Promise<void> => {
+  await sync(here.deps, range);
+  await reconcile(range);
+  expect(await why(range.from)).toEqual([]);
+};
 /** The warehouse fails, or changes, by statements that stand for other people. */
 const byHand = (sql: string) => here.query(sql);
 
 beforeAll(async () => {
   await advanceWatermark(here.store, { axis: 'qualified', start: here.range.from });
-  await here.backfill({ from: here.range.from, to: today });
+  // Days 7, 6 and 5 before today stay unread.
+  for (const [from, to] of [
+    [here.range.from, today - 7 * day],
+    [today - 4 * day, today],
+  ] as const)
+    await here.backfill({ from, to });
   await here.drain();
-  await reconcile({ from: here.range.from, to: today - 3 * day });
+  await reconcile({ from: here.range.from, to: today - 7 * day });
   await beat(here.store);
 });
 
-test('a proven day has no reason', async () => {
-  expect(await why(dayAgo(8).from)).toEqual([]);
+test('a proven day has no reason, also where another reading of it failed', async () => {
+  const { from, to } = dayAgo(8);
+  expect(await why(from)).toEqual([]);
+  const problem = { axis: 'qualified', from, to, problem: 'unreadable: One call cannot be read.' };
+  await replaceProblems(here.store, problem, [problem]);
+  expect(await why(from)).toEqual([]);
 });
 
-test('a day that ended a moment ago waits for late calls; a worker or a clock that is away is named', async () => {
-  const { from } = dayAgo(1);
-  expect(await why(from)).toMatchObject([
-    {
-      warehouse: 'main',
-      text: expect.stringMatching(/The schedule waits for .* come late/),
-      command: `callsync reconcile ${asked(from)}`,
-    },
-  ]);
-  expect(await why(from, { workerAge: 40 })).toMatchObject([
-    { text: expect.stringContaining('waits for a worker'), command: 'callsync worker' },
-  ]);
-  const [clock] = await why(from, { skewMs: -600_000 });
-  expect(clock).toMatchObject({ text: expect.stringContaining('10 min behind'), command: 'callsync doctor' });
+test('a day that ended a moment ago waits for late calls, unless a worker is away or the clock is off', async () => {
+  const range = dayAgo(1);
+  const command = `callsync reconcile ${asked(range.from)}`;
+  const waits = { warehouse: 'main', text: expect.stringMatching(/The schedule waits for .* come late/), command };
+  expect(await why(range.from)).toMatchObject([waits]);
+  await byHand(`UPDATE callsync.meta SET updated_at = now() - interval '40 seconds' WHERE key = 'worker'`);
+  const away = { text: expect.stringContaining('waits for a worker'), command: 'callsync worker' };
+  expect(await why(range.from)).toMatchObject([away]);
+  await beat(here.store);
+  const clock = { text: expect.stringContaining('10 min behind'), command: 'callsync doctor' };
+  expect(await why(range.from, 600_000)).toMatchObject([clock, waits]);
+  // A proven day is proven, whatever a clock says.
+  expect(await why(dayAgo(8).from, 600_000)).toEqual([]);
+  const at = new Date((range.from + day / 2) / 1000).toISOString();
+  await here.simulator.insert({ timestamp: at, qualified: at, status: 'qualified' });
+  expect(await reconcile(range)).toMatchObject({ healed: 1, missing: 1, healedCalls: 1 });
+  expect(await why(range.from)).toEqual([]);
   expect(await why(today + 2 * day)).toMatchObject([{ text: 'The day has not begun.', command: null }]);
 });
 
-test('days before the first reading, and unread ones while the service is away', async () => {
+test('a day before the first reading, one while the service is away, and one that has not ended', async () => {
   const before = here.range.from - 2 * day;
   expect(await why(before)).toMatchObject([
     { text: expect.stringContaining('Nobody'), command: `callsync backfill ${asked(before)}` },
   ]);
-  await recordSyncError(here.store, 'SERVICE_UNREACHABLE');
-  const unread = (await why(today)).at(-1);
-  expect(unread).toMatchObject({
-    warehouse: null,
-    command: 'callsync doctor',
-    text: expect.stringContaining('(SERVICE_UNREACHABLE)'),
-  });
+  const range = dayAgo(7);
+  const gone = await openSource({ base_url: `http://127.0.0.1:${closedPort}` });
+  await expect(sync(gone, range)).rejects.toMatchObject({ code: 'SERVICE_UNREACHABLE' });
+  const [unread] = await why(range.from);
+  expect(unread).toMatchObject({ warehouse: null, command: 'callsync doctor' });
+  expect(unread?.text).toContain('waits for the service (SERVICE_UNREACHABLE)');
   expect(unread?.since).toBeGreaterThan(now - day);
-  await recordSeen(here.store, now);
+  await finishSync(here.deps as never, { seenTo: now });
+  expect(await why(range.from)).toMatchObject([{ command: `callsync backfill ${asked(range.from)}` }]);
+  await settle(range);
   // Of a day that has not ended, no command can prove the rest.
   expect((await why(today)).at(-1)).toMatchObject({ text: expect.stringContaining('not ended'), command: null });
   await here.backfill({ from: today, to: now });
   expect((await why(today)).map(({ command }) => command)).toEqual([null, null]);
+});
+
+test('a list that shows few calls of an instant, without a word', async () => {
+  const range = dayAgo(6);
+  const noon = range.from + day / 2;
+  const at = new Date(noon / 1000).toISOString();
+  await here.simulator.insert({ timestamp: at, qualified: at, status: 'qualified', count: 5 });
+  await here.simulator.configure({ dialectOverrides: { cap: 3 } });
+  await sync(await openSource(), { from: noon - 5e6, to: noon + 5e6 });
+  const limit = (await why(range.from)).find(({ text }) => text.includes('gave 3 calls'));
+  await here.simulator.configure({ dialectOverrides: { cap: 100_000 } });
+  expect(limit).toMatchObject({ warehouse: null, command: `callsync backfill --force ${asked(range.from)}` });
+  expect(limit?.text).toMatch(
+    /as many as any query.*callsync probe finds a silent limit\. The service was asked 1 time/,
+  );
+  await settle(range);
+});
+
+test('a record with which every answer fails', async () => {
+  const range = dayAgo(5);
+  const all = await collect(here.simulator.truth({ light: true }));
+  const isIn = (at: number) => at >= range.from && at < range.to;
+  const record = all.findIndex((one) => one.visibleInList && isIn(Date.parse(one.timestamp) * 1000));
+  const bad = Date.parse(all[record]?.timestamp ?? '') * 1000;
+  await here.simulator.configure({ quirks: { poison: [{ record, kind: 'error_500', light: true, single: true }] } });
+  await sync(await openSource(), { from: bad - 2e6, to: bad + 2e6 });
+  const named = (await why(range.from)).find(({ text }) => text.includes('cannot be read'));
+  await here.simulator.configure({ quirks: { poison: [] } });
+  expect(named).toMatchObject({ warehouse: null, command: `callsync backfill --force ${asked(range.from)}` });
+  expect(named?.text).toMatch(/1 calls cannot be read.*only the operator of the service/);
+  await settle(range);
 });
 
 test('an erased call, until its day is compared again', async () => {
@@ -157,7 +219,7 @@ test('a service that lists far fewer calls, until somebody accepts it', async ()
   expect(await why(range.from)).toEqual([]);
 });
 
-test('a comparison whose pages are refused, and windows with a silent limit or a bad record', async () => {
+test('a comparison whose pages are refused', async () => {
   const range = dayAgo(12);
   const [id] = await callsOf(range);
   await eraseCalls(here.store, [id ?? '']);
@@ -170,28 +232,11 @@ test('a comparison whose pages are refused, and windows with a silent limit or a
   expect(reason).toMatchObject({ warehouse: 'main', command: 'callsync doctor' });
   expect(reason?.text).toContain('The last comparison failed (SERVICE_REFUSED: The list answers 400');
   // Only for the window that it was about.
-  expect((await why(dayAgo(1).from))[0]?.text).not.toContain('failed');
+  expect((await why(dayAgo(2).from))[0]?.text).not.toContain('failed');
   await reconcile(dayAgo(13));
   expect((await why(range.from))[0]?.text).toContain('The last comparison failed');
   await reconcile(range);
   expect(await why(range.from)).toEqual([]);
-  const axis = 'qualified';
-  const command = `callsync backfill --force ${asked(range.from)}`;
-  for (const [problem, remark] of [
-    ['looks_truncated: The window gave 137 calls.', 'set source.list.max_results'],
-    ['unreadable: One call cannot be read.', 'only the operator of the service'],
-  ] as const) {
-    await replaceProblems(here.store, { axis, ...range }, [{ axis, ...range, problem }]);
-    // A proven day is proven, whatever another reading of it or a clock says.
-    expect(await why(range.from, { skewMs: 600_000 })).toEqual([]);
-    await eraseCalls(here.store, (await callsOf(range)).slice(0, 1));
-    const [limit] = await why(range.from);
-    expect(limit).toMatchObject({ warehouse: null, command });
-    expect(limit?.text).toMatch(new RegExp(`^${problem.slice(problem.indexOf(':') + 2)} .*${remark}`));
-    await here.drain();
-    await reconcile(range);
-    expect(await why(range.from)).toEqual([]);
-  }
 });
 
 test('a call that is erased while its day is compared, or that has no time, is named nowhere', async () => {

@@ -53,7 +53,7 @@ const kinds: Readonly<Record<string, readonly [command: string, remark?: string]
     askWithForce,
     'If it fails again, only the operator of the service can mend the records of this window.',
   ],
-  looks_truncated: [askWithForce, 'If the service has a silent limit, set source.list.max_results (callsync probe).'],
+  looks_truncated: [askWithForce, 'callsync probe finds a silent limit.'],
   instant_too_large: ['probe', 'If probe finds no larger page, only the operator of the service can help.'],
   disagrees: [compare, 'Calls of this window change while they are listed.'],
   paging_unknown: ['probe'],
