@@ -8,8 +8,6 @@ import { isObject } from '../lib/parse-json.ts';
 
 type Field = AnalyticsConfig['fields'][string];
 
-export type FieldProposal = ReturnType<typeof proposeFields>[number];
-
 /** Digits that begin with zero or a plus, or are longer than an amount, are identifiers and telephone numbers. */
 const digits = '0|[1-9][0-9]{0,8}';
 const whole = `-?(${digits})`;

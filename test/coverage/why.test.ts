@@ -82,6 +82,7 @@ test('a proven day has no reason, also where another reading of it failed', asyn
   const problem = { axis: 'qualified', from, to, problem: 'unreadable: One call cannot be read.' };
   await replaceProblems(here.store, problem, [problem]);
   expect(await why(from)).toEqual([]);
+  await replaceProblems(here.store, problem, []);
 });
 
 test('a day that ended a moment ago waits for late calls, unless a worker is away or the clock is off', async () => {
