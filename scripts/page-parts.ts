@@ -1,6 +1,7 @@
 /** Tables within pages that are otherwise written by hand, from results that benches and campaigns keep. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DetectorName } from '../src/privacy/finding.ts';
 import { languages } from '../src/privacy/languages.ts';
 
 type Cells = readonly (string | number)[];
@@ -120,7 +121,7 @@ interface MeasuredPrivacy {
   };
 }
 
-const detected: Readonly<Record<string, string>> = {
+const detected: Readonly<Record<DetectorName | 'card_wrong', string>> = {
   phone: 'telephone numbers',
   email: 'e-mail addresses',
   iban: 'IBANs',

@@ -1,4 +1,5 @@
 /** Findings of detectors, and names and versions of detectors. */
+import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 
 /** Raise it if a detector finds more or fewer values than before. */
 export const detectorVersions = {
@@ -12,7 +13,7 @@ export const detectorVersions = {
   birth: 2,
   expiry: 2,
   last4: 2,
-} as const;
+} as const satisfies Readonly<Record<PrivacyConfig['disabled_detectors'][number], number>>;
 
 /** Detectors with values that tokens join and that requests of persons may name. */
 export const joinedDetectors = ['phone', 'email', 'iban', 'account', 'card', 'nir'] as const;
