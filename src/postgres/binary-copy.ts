@@ -278,6 +278,19 @@ export class BinaryCopyWriter {
   }
 }
 
+type Write = (writer: BinaryCopyWriter, value: never) => void;
+
+/** How values of a type are written. Timestamps are microseconds since the Unix epoch; JSON and decimals are text. */
+export const copyWriters = {
+  text: (writer, value: string) => writer.text(value),
+  timestamp: (writer, value: number) => writer.timestamptz(value),
+  float: (writer, value: number) => writer.float8(value),
+  int: (writer, value: number) => writer.int4(value),
+  bool: (writer, value: boolean) => writer.bool(value),
+  json: (writer, value: string) => writer.jsonb(value),
+  decimal: (writer, value: string) => writer.numeric(value),
+} satisfies Readonly<Record<string, Write>>;
+
 /** Each message of the protocol begins with its type and its length, which counts itself. */
 const headOf = (type: string, bytes: number): Buffer => {
   const head = Buffer.from(`${type}0000`);

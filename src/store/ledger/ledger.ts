@@ -29,9 +29,9 @@ import { bytesOf, withField } from '../../lib/encoded.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
+import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
-import { columnTypes, raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
+import { failureOf, raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import type { SubjectIndex } from '../store.ts';
 
 /** A quarter of the size, in half the time that deflate takes for it. */
@@ -144,14 +144,18 @@ const foldCalls = (rows: ReadonlyMap<string, LedgerRow>, byCall: Observed, { tom
     return noteRules(shared.list.reduce(fold, shared.row), row, privacy?.version);
   });
 
-/** Most calls of a backfill are unknown: each row is written once. Another writer may be faster; his rows are left out. */
-const insertUnknown = async (tx: Transaction, byCall: Observed, rules: FoldedLedger) => {
+/** Most calls of a backfill are unknown: each row is written once. Another writer may be faster; his rows are known then. */
+const insertUnknown = async (
+  tx: Transaction,
+  byCall: Observed,
+  rules: FoldedLedger,
+): Promise<Map<string, LedgerRow>> => {
   const ids = [...byCall.keys()];
   const known = new Set(await tx.column<string>`SELECT call_id FROM ledger WHERE call_id = ANY(${ids})`);
   const unknown = ids.filter((id) => !known.has(id)).map((id) => [id, emptyRow(id)] as const);
   const rows = foldCalls(new Map(unknown), byCall, rules);
-  const inserted = new Set(await insertRows(tx, rows, rules.processedField));
-  return new Map(rows.flatMap((row) => (inserted.has(row.callId) ? [[row.callId, row]] : [])));
+  if (!(await copyRows(tx, rows, rules.processedField))) return await insertUnknown(tx, byCall, rules);
+  return new Map(rows.map((row) => [row.callId, row]));
 };
 
 /** Turns calls into tombstones inside the caller's transaction; unknown calls get one too. Documents are deleted. */
@@ -300,60 +304,77 @@ const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids
 
 const timeOf = (row: LedgerRow, path: string): number | null => parseTimestamp(valueAt(row.document, path)) ?? null;
 
+/** In statements. */
+const sentTypes = { int: 'int', bool: 'bool', json: 'text', text: 'text', timestamp: 'float8' };
+
+/** Columns of `ledger` with their names and types in `writtenRows`. Call and processing time change only with the document. */
+const columnsWritten = [
+  ['revision', 'revision', 'int'],
+  ['tombstone', 'tombstone', 'bool'],
+  ['fields', 'versions', 'json'],
+  ['field_changes', 'changes', 'json'],
+  ['call_timestamp', 'timestamp', 'timestamp', 'ofDocument'],
+  ['processed_at', 'processed', 'timestamp', 'ofDocument'],
+  ['first_seen_at', 'firstSeenAt', 'timestamp'],
+  ['last_seen_at', 'lastSeenAt', 'timestamp'],
+  ['changed_at', 'changedAt', 'timestamp'],
+  ...sources.map((source) => [`${source}_at`, source, 'timestamp'] as const),
+  ['source_deleted_at', 'sourceDeletedAt', 'timestamp'],
+  ['privacy_version', 'rules', 'text'],
+] as const;
+
+const writtenRows = (rows: readonly LedgerRow[], processedField: string) =>
+  rows.map((row) => ({
+    ...row,
+    ...row.seenBy,
+    versions: JSON.stringify(row.versions),
+    hasDocument: row.document !== null,
+    timestamp: timeOf(row, 'timestamp'),
+    processed: timeOf(row, processedField),
+    changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
+  }));
+
 const writtenTypes = {
-  ...columnTypes('text', 'callId', 'versions', 'changes', 'rules'),
-  ...columnTypes('bool', 'tombstone', 'hasDocument'),
-  ...columnTypes('float8', 'timestamp', 'processed', 'firstSeenAt', 'lastSeenAt', 'changedAt', 'sourceDeletedAt'),
-  ...columnTypes('float8', ...sources),
-  revision: 'int',
+  callId: 'text',
+  hasDocument: 'bool',
+  ...Object.fromEntries(columnsWritten.map(([, name, type]) => [name, sentTypes[type]])),
 };
-
-/** Columns of `ledger` from rows of `writtenRows`. Call and processing time change only with the document. */
-const columnsWritten: readonly (readonly [column: string, value: Sql, ofDocument?: 'ofDocument'])[] = [
-  ['revision', raw('u.revision')],
-  ['tombstone', raw('u.tombstone')],
-  ['fields', raw('u.versions::jsonb')],
-  ['field_changes', raw('u.changes::jsonb')],
-  ['call_timestamp', toTimestamp('u.timestamp'), 'ofDocument'],
-  ['processed_at', toTimestamp('u.processed'), 'ofDocument'],
-  ['first_seen_at', toTimestamp('"firstSeenAt"')],
-  ['last_seen_at', toTimestamp('"lastSeenAt"')],
-  ['changed_at', toTimestamp('"changedAt"')],
-  ...sources.map((source) => [`${source}_at`, toTimestamp(`u.${source}`)] as const),
-  ['source_deleted_at', toTimestamp('"sourceDeletedAt"')],
-  ['privacy_version', raw('u.rules')],
-];
-
-/** As a table `u` of a statement. */
-const writtenRows = (rows: readonly LedgerRow[], processedField: string): Sql =>
-  unnest(
-    rows.map((row) => ({
-      ...row,
-      ...row.seenBy,
-      versions: JSON.stringify(row.versions),
-      hasDocument: row.document !== null,
-      timestamp: timeOf(row, 'timestamp'),
-      processed: timeOf(row, processedField),
-      changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
-    })),
-    writtenTypes,
-  );
 
 const updateRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
   if (rows.length === 0) return;
-  const set = columnsWritten.map(([column, value, ofDocument]) =>
-    ofDocument ? `${column} = CASE WHEN "hasDocument" THEN ${value} ELSE l.${column} END` : `${column} = ${value}`,
-  );
-  await tx.query`UPDATE ledger l SET ${raw(set.join(', '))} FROM ${writtenRows(rows, processedField)} WHERE l.call_id = "callId"`;
+  const set = columnsWritten.map(([column, name, type, ofDocument]) => {
+    const value = type === 'timestamp' ? toTimestamp(`u."${name}"`) : `u."${name}"${type === 'json' ? '::jsonb' : ''}`;
+    return ofDocument
+      ? `${column} = CASE WHEN "hasDocument" THEN ${value} ELSE l.${column} END`
+      : `${column} = ${value}`;
+  });
+  const written = unnest(writtenRows(rows, processedField), writtenTypes);
+  await tx.query`UPDATE ledger l SET ${raw(set.join(', '))} FROM ${written} WHERE l.call_id = "callId"`;
 };
 
-/** In key order. Returns the ids of those that had no row. */
-const insertRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<string[]> => {
-  if (rows.length === 0) return [];
-  const [columns, values] = [columnsWritten.map(([column]) => column), columnsWritten.map(([, value]) => value)];
-  return await tx.column`INSERT INTO ledger (call_id, ${raw(columns.join(', '))})
-     SELECT "callId", ${raw(values.join(', '))} FROM ${writtenRows(rows, processedField)} ORDER BY "callId" COLLATE "C"
-     ON CONFLICT (call_id) DO NOTHING RETURNING call_id`;
+const uniqueViolation = '23505';
+
+/** In key order. False if another writer has inserted one of them: nothing is then written. */
+const copyRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<boolean> => {
+  if (rows.length === 0) return true;
+  const writer = new BinaryCopyWriter();
+  const sorted = [...rows].sort((a, b) => Buffer.compare(Buffer.from(a.callId), Buffer.from(b.callId)));
+  for (const row of writtenRows(sorted, processedField)) {
+    writer.row(columnsWritten.length + 1);
+    writer.text(row.callId);
+    for (const [, name, type] of columnsWritten) {
+      const value = row[name];
+      if (value == null) writer.null();
+      else copyWriters[type](writer, value as never);
+    }
+  }
+  await tx.query('SAVEPOINT unknown');
+  const target = `ledger (call_id, ${columnsWritten.map(([column]) => column).join(', ')})`;
+  const failure: (Error & { readonly code?: string }) | undefined = await failureOf(writer.send(tx.client, target));
+  if (failure === undefined) return true;
+  if (failure.code !== uniqueViolation) throw failure;
+  await tx.query('ROLLBACK TO unknown');
+  return false;
 };
 
 /** Utterances that rules replaced unread. Nearly no transcript is parsed for it. */

@@ -1,25 +1,13 @@
 /** Rows of calls as the bytes of COPY. A thread makes those of large loads: one core would otherwise limit a load. */
-import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
+import type { Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { guardColumns, tableOf } from '../../../schemas/tables.ts';
 import { bytesOf } from '../../lib/encoded.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import { runOnThread } from '../../lib/thread.ts';
-import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
+import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../digest.ts';
 import type { CallLoad, CallSource, FlatRows, LoadBatch } from '../warehouse.ts';
 import { childTables, columnsOf, type Layout, qualified, quote } from './layout.ts';
-
-type Write = (writer: BinaryCopyWriter, value: never) => void;
-
-const writers: Readonly<Record<Exclude<ColumnType, 'words'>, Write>> = {
-  text: (writer, value: string) => writer.text(value),
-  timestamp: (writer, value: number) => writer.timestamptz(value),
-  float: (writer, value: number) => writer.float8(value),
-  int: (writer, value: number) => writer.int4(value),
-  bool: (writer, value: boolean) => writer.bool(value),
-  json: (writer, value: string) => writer.jsonb(value),
-  decimal: (writer, value: string) => writer.numeric(value),
-};
 
 /** @param content where it has the same words between blanks, null stands for them: they were a seventh of a database */
 const writeWords = (writer: BinaryCopyWriter, words: WordArrays, content?: unknown): void => {
@@ -56,7 +44,7 @@ const layOut = (target: string, table: Table) => ({
     .join(', ')})`,
   count: table.columns.reduce((sum, { type }) => sum + (type === 'words' ? 4 : 1), 0),
   names: table.columns.map(({ name }) => name),
-  steps: table.columns.map(({ type }): Write | undefined => (type === 'words' ? undefined : writers[type])),
+  steps: table.columns.map(({ type }) => (type === 'words' ? undefined : copyWriters[type])),
 });
 
 /** Rows of one table. A class, not closures: V8 compiles a closure anew for each table. */
