@@ -347,6 +347,9 @@ export const callTables = tables.filter(
 /** Of them, those that a warehouse keeps with its setting `documents`. */
 export const keptTables = (documents: boolean) => callTables.filter(({ name }) => documents || name !== 'documents');
 
+/** Of these, the tables whose rows go with their call. */
+export const childTables = (documents: boolean) => keptTables(documents).filter(({ kind }) => kind === 'child');
+
 type ChildName = 'utterances' | 'tags' | 'metadata' | 'udfs' | 'contacts' | 'redactions' | 'documents';
 export type CallTableName = 'calls' | ChildName;
 export type LogTableName = 'deliveries' | 'loads' | 'verdicts';

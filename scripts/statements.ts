@@ -191,7 +191,7 @@ export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonl
     ...expireLogsSql((table) => `\`${dataset}.${table}\``, { deliveries: 1, loads: 1, verdicts: 1 }, 0).map((sql) =>
       written('logs/expire', sql),
     ),
-    written('state', stateQuery(dataset, { ...state, ledger_epoch: 1, heartbeat_at: 0 })),
+    { name: 'state', sql: stateQuery(dataset, { ...state, ledger_epoch: 1, heartbeat_at: 0 }) },
     ...readingStatements(dialectOf(dataset), config.documents).map(({ name, sql }) => written(name, sql)),
     { name: 'reconcile/remove orphans', sql: removeOrphansScript(dataset, config, ['call']) },
     { name: 'reconcile/remove surplus', sql: removeScript(dataset, config, [guard]) },

@@ -4,16 +4,16 @@
  * against fields with a known unit. The units differ by a factor of 1,000, so an error below a factor of 16 is
  * harmless.
  */
-import type { CallDocument } from '../../schemas/call.ts';
 import type { UnitField } from '../../schemas/config/analytics.ts';
-import { isObject } from '../lib/parse-json.ts';
+import type { WordArrays } from '../../schemas/tables.ts';
+import type { FlatRows } from '../warehouse/warehouse.ts';
 
 type SampledCall = ReturnType<typeof sampleCall>;
 
-/** An utterance, or a word: times as sent, undefined where they are no numbers. */
+/** An utterance, or a word: times as sent, null where they are no numbers. */
 interface Spoken {
-  readonly start?: number | undefined;
-  readonly length?: number | undefined;
+  readonly start: number | null;
+  readonly length: number | null;
   readonly characters: number;
 }
 
@@ -88,15 +88,15 @@ const lowerBound = (hits: number, of: number): number => {
 };
 
 const compareLengths = (all: readonly Spoken[]): number => {
-  const timed = all.filter(({ length = 0 }) => length > 0);
-  return sum(timed, ({ length = 0 }) => length) / (sum(timed, ({ characters }) => characters) / charactersPerSecond);
+  const timed = all.filter(({ length }) => (length ?? 0) > 0);
+  return sum(timed, ({ length }) => length ?? 0) / (sum(timed, ({ characters }) => characters) / charactersPerSecond);
 };
 
 /** From the first of each sequence to its last, against the letters of all but the last. */
 const compareSteps = (sequences: readonly (readonly Spoken[])[]): number => {
   const timed = sequences.map((all) =>
     all
-      .flatMap(({ start, characters }) => (start === undefined ? [] : [{ start, characters }]))
+      .flatMap(({ start, characters }) => (start === null ? [] : [{ start, characters }]))
       .sort((a, b) => a.start - b.start),
   );
   const length = sum(timed, (all) => (all.at(-1)?.start ?? 0) - (all[0]?.start ?? 0));
@@ -107,32 +107,17 @@ const compareSteps = (sequences: readonly (readonly Spoken[])[]): number => {
 const sum = <T>(items: readonly T[], measure: (item: T) => number): number =>
   items.reduce((total, item) => total + measure(item), 0);
 
-/**
- * Reads the fields that show units from a call document (interface §2.1, §2.3). Numbers keep the service's unit; other
- * values read as undefined.
- */
-export const sampleCall = (document: CallDocument) => {
-  const transcript = objectOf(document.transcript_json);
-  const spoken = (said: CallDocument, names: readonly [start: string, length: string, text: string]): Spoken => {
-    const text = said[names[2]];
-    const characters = typeof text === 'string' ? text.length : 0;
-    return { start: numberOf(said[names[0]]), length: numberOf(said[names[1]]), characters };
-  };
-  return {
-    duration: numberOf(document.duration),
-    ivrEnd: numberOf(document.ivr_end) ?? numberOf(objectOf(transcript.meta).ivr_end),
-    utterances: listOf(transcript.callData).map((utterance) => ({
-      ...spoken(utterance, ['datetime', 'duration', 'content']),
-      words: listOf(utterance.words).map((word) => spoken(word, ['start', 'length', 'value'])),
-    })),
-  };
-};
+/** The values that show units, from the rows of a call. Numbers keep the service's unit. */
+export const sampleCall = ({ calls: [call], utterances }: Pick<FlatRows, 'calls' | 'utterances'>) => ({
+  duration: call?.duration as number | null,
+  ivrEnd: call?.ivr_end as number | null,
+  utterances: utterances.map(({ start_offset, duration, content, words }) => ({
+    start: start_offset as number | null,
+    length: duration as number | null,
+    characters: (content as string | null)?.length ?? 0,
+    words: spokenWords(words as WordArrays),
+  })),
+});
 
-const objectOf = (value: unknown): CallDocument => (isObject(value) ? value : {});
-const listOf = (value: unknown): readonly CallDocument[] => (Array.isArray(value) ? value.map(objectOf) : []);
-
-/** Also a number that is sent as text, as the interface shows for the duration of a call. */
-const numberOf = (value: unknown): number | undefined => {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
-};
+const spokenWords = ({ value, start, length }: WordArrays): readonly Spoken[] =>
+  value.map((word, at) => ({ start: start[at] ?? null, length: length[at] ?? null, characters: word?.length ?? 0 }));

@@ -3,7 +3,7 @@
  * and remains of erased calls.
  */
 
-import { type Column, keptTables, type Row } from '../../schemas/tables.ts';
+import { type Column, childTables, keptTables, type Row } from '../../schemas/tables.ts';
 import { collectDigests, type DigestExpressions, digestCall, digestedColumns, digestSql, partOf } from './digest.ts';
 import type { DigestedName, GuardRange, IdRange, Proof, TablePart } from './warehouse.ts';
 
@@ -52,7 +52,7 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
         revision: row.revision as number,
         flattenVersion: row.flatten_version as number,
         contentHash: row.content_hash as string | null,
-        childRows: Object.fromEntries(childrenOf(documents).map(({ name }) => [name, Number(row[`${name}_rows`])])),
+        childRows: Object.fromEntries(childTables(documents).map(({ name }) => [name, Number(row[`${name}_rows`])])),
       };
   },
   async *listChangeTimes(callIds) {
@@ -84,8 +84,6 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
   rowsOf: (name) => ask(rowsSql(dialect, name)) as AsyncIterable<Row>,
 });
 
-const childrenOf = (documents: boolean) => keptTables(documents).filter(({ kind }) => kind === 'child');
-
 const inRange = (
   { instant }: QueryDialect,
   alias: string,
@@ -96,7 +94,7 @@ const guardsSql = (dialect: QueryDialect, documents: boolean, range: GuardRange)
   const { relation, micros, isAsked, ordered, joinCounts } = dialect;
   const where = (alias: string): string =>
     'callIds' in range ? isAsked(`${alias}.call_id`) : inRange(dialect, alias, range);
-  const children = childrenOf(documents).map(({ name }) => name);
+  const children = childTables(documents).map(({ name }) => name);
   return `SELECT
   c.call_id AS call_id,
   ${micros('c.call_timestamp')} AS call_timestamp,
@@ -127,7 +125,7 @@ const callIdsSql = (dialect: QueryDialect, range: IdRange): string => {
 };
 
 const orphansSql = ({ relation, ordered, inPart }: QueryDialect, documents: boolean, part: TablePart): string => {
-  const selects = childrenOf(documents).map(
+  const selects = childTables(documents).map(
     ({ name }) => `SELECT t.call_id AS call_id FROM ${relation(name)} AS t
 LEFT JOIN ${relation('calls')} AS c ON c.call_id = t.call_id
   AND (c.call_timestamp = t.call_timestamp OR (c.call_timestamp IS NULL AND t.call_timestamp IS NULL))

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import type { CallDocument } from '../../schemas/call.ts';
 import { type UnitField, unitFields } from '../../schemas/config/analytics.ts';
+import { flattenCall } from '../../src/calls/flatten.ts';
 import { inferUnits, sampleCall } from '../../src/marts/calibrate.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 
@@ -59,11 +61,18 @@ test.each([
 });
 
 test('a document of any shape is sampled without a fault', () => {
-  const expected = { duration: 12.5, ivrEnd: undefined, utterances: [] };
-  expect(sampleCall({ duration: '12.5', transcript_json: null })).toEqual(expected);
-  const transcript_json = { callData: [7, { words: 'no', datetime: '4', content: 'abc' }] };
-  const none = { start: undefined, length: undefined, characters: 0, words: [] };
-  const utterances = [none, { ...none, start: 4, characters: 3 }];
-  const sampled = { duration: undefined, ivrEnd: 3, utterances };
-  expect(sampleCall({ duration: 'long', ivr_end: 3, transcript_json })).toEqual(sampled);
+  const sampleOf = (document: CallDocument) =>
+    sampleCall(flattenCall({ callId: 'c', document, firstSeenAt: null, changedAt: null, sourceDeletedAt: null }).rows);
+  const expected = { duration: 12.5, ivrEnd: null, utterances: [] };
+  expect(sampleOf({ duration: '12.5', transcript_json: null })).toEqual(expected);
+  const words = [{ start: '1', length: 2, value: 'bon' }, 8];
+  const callData = [7, { words: 'no', datetime: '4', content: 'abc' }, { words }];
+  const [none, spoken] = [
+    { start: null, length: null, characters: 0, words: [] },
+    { start: 1, length: 2, characters: 3 },
+  ];
+  const utterances = sampleOf({ duration: 'long', ivr_end: 3, transcript_json: { callData } });
+  expect(utterances).toMatchObject({ duration: null, ivrEnd: 3 });
+  expect(utterances.utterances.slice(0, 2)).toEqual([none, { ...none, start: 4, characters: 3 }]);
+  expect(utterances.utterances[2]?.words[0]).toEqual(spoken);
 });

@@ -2,6 +2,7 @@ import { parseDocument, stringify } from 'yaml';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { AnalyticsConfig } from '../../../schemas/config/analytics.ts';
 import { openConfigFile, withStore } from '../../app/services.ts';
+import { flattenCall } from '../../calls/flatten.ts';
 import { loadConfig } from '../../config/load.ts';
 import { formatShare } from '../../lib/count-of.ts';
 import { inferUnits, sampleCall } from '../../marts/calibrate.ts';
@@ -31,7 +32,8 @@ const render = (section: string, all: readonly Proposed[]): string =>
   );
 
 const proposeUnits = (documents: readonly CallDocument[]) => {
-  const findings = inferUnits(documents.map(sampleCall));
+  const unseen = { callId: '', firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
+  const findings = inferUnits(documents.map((document) => sampleCall(flattenCall({ ...unseen, document }).rows)));
   const proposed = findings.map(({ field: key, unit, confidence, evidence }): Proposed => {
     const isClear = unit !== 'cannot tell';
     const comment = isClear ? `${evidence} (confidence ${confidence})` : evidence;

@@ -7,7 +7,6 @@ import { terminal } from '../../lib/errors.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import type { Rest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { relationsOf } from './ddl.ts';
 import type { Queries } from './queries.ts';
 import { failTo } from './retry.ts';
 
@@ -35,8 +34,6 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
   const dataset = `${project}.${config.dataset}`;
   const marts = `${project}.${readers.marts}`;
   const views = `${project}.${restrictedName(config.dataset)}`;
-  const relations = [...relationsOf(config).map(({ name }) => name), 'words'];
-  const shown = Object.entries(openColumns).filter(([name]) => relations.includes(name));
   const viewOf = (from: string, [name, columns]: readonly [string, readonly string[]]): string =>
     `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${from}.${name}\``;
   return [
@@ -44,7 +41,7 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
     `CREATE SCHEMA IF NOT EXISTS \`${marts}\` OPTIONS (location = '${location}')`,
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${marts}\` TO ${grantee(readers.analyst)}`,
     `CREATE SCHEMA IF NOT EXISTS \`${views}\` OPTIONS (location = '${location}')`,
-    ...shown.map((one) => viewOf(dataset, one)),
+    ...Object.entries(openColumns).map((one) => viewOf(dataset, one)),
     ...Object.entries(readers.openMarts).map((one) => viewOf(marts, one)),
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${views}\` TO ${grantee(readers.restricted)}, ${grantee(readers.analyst)}`,
     // Marts also show transcripts.

@@ -5,7 +5,7 @@
  * unneeded statements, and IF skips empty ones.
  */
 import type { Column, Table } from '../../../schemas/tables.ts';
-import { allFields, columnsOf, erasedPrefix, keptTables, tableOf } from '../../../schemas/tables.ts';
+import { allFields, columnsOf, erasedPrefix, keptTables, tableOf, tombstonesTable } from '../../../schemas/tables.ts';
 import type { LoadBatch } from '../warehouse.ts';
 import { decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, datesOf, inPartitions, isMoved, partitionOf } from './partitions.ts';
@@ -244,18 +244,15 @@ const recordMoves = ({ dataset, staging, part, unknownPartitions }: ScriptInput)
   !part.calls.some(isMoved) && !unknownPartitions
     ? []
     : [
-        `MERGE \`${dataset}.moved_calls\` AS t
-USING (
-  SELECT s.call_id AS call_id, s.revision AS revision
+        mergeRows(
+          `${dataset}.moved_calls`,
+          ['call_id'],
+          ['call_id', 'ledger_epoch', 'revision', 'flatten_version'],
+          `  SELECT s.call_id AS call_id, this_epoch AS ledger_epoch, s.revision AS revision, this_flatten AS flatten_version
   FROM \`${staging}\` AS s
   WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused)
-    AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))
-) AS x
-ON t.call_id = x.call_id
-WHEN MATCHED THEN UPDATE SET
-  ledger_epoch = this_epoch, revision = x.revision, flatten_version = this_flatten
-WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
-  VALUES (x.call_id, this_epoch, x.revision, this_flatten);`,
+    AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))`,
+        ),
       ];
 
 /** Deliveries get the keyed hash in place of the id: those that a restored ledger does not know were never told. */
@@ -266,45 +263,56 @@ FROM \`${staging}\` AS s
 WHERE s.kind = 'tombstone' AND t.call_id = s.call_id;`;
 
 const mergeTombstones = ({ dataset, staging }: ScriptInput): string =>
-  `MERGE \`${dataset}.tombstones\` AS t
-USING (
-  SELECT s.call_key AS call_key, MAX(s.revision) AS revision
+  mergeRows(
+    `${dataset}.tombstones`,
+    tombstonesTable.key,
+    namesOf(tombstonesTable),
+    `  SELECT s.call_key AS call_key, this_epoch AS ledger_epoch, MAX(s.revision) AS revision, this_load AS load_id,
+    CURRENT_TIMESTAMP() AS erased_at
   FROM \`${staging}\` AS s
   WHERE s.kind = 'tombstone' AND s.n NOT IN UNNEST(refused)
-  GROUP BY s.call_key
-) AS x
-ON t.call_key = x.call_key
-WHEN MATCHED THEN UPDATE SET
-  ledger_epoch = this_epoch, revision = x.revision, load_id = this_load, erased_at = CURRENT_TIMESTAMP()
-WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_at)
-  VALUES (x.call_key, this_epoch, x.revision, this_load, CURRENT_TIMESTAMP());`;
+  GROUP BY s.call_key`,
+  );
 
 /** Log rows by key; the last row of the batch wins. The column of the partition never changes for a key. */
 const mergeLog = ({ dataset, staging, part, layout }: ScriptInput, { name, key, columns }: Table): string[] => {
   const rows = part.logs[name as keyof LoadBatch['logs']] ?? [];
   if (rows.length === 0) return [];
-  const names = columns.map((column) => column.name);
-  const rest = names.filter((column) => !key.includes(column));
-  const on = key.map((column) => `t.${column} = x.${column}`);
-  if (name === 'deliveries') {
-    const dates = rows.map((row) => partitionOf(row.received_at as number | null));
-    on.push(inPartitions('t.received_at', coverDates(dates)));
-  }
-  const merge = `MERGE \`${dataset}.${name}\` AS t
-USING (
-  SELECT
+  const dates = () => rows.map((row) => partitionOf(row.received_at as number | null));
+  const within = name === 'deliveries' ? ` AND ${inPartitions('t.received_at', coverDates(dates()))}` : '';
+  const source = `  SELECT
     ${columns.map((column) => `${stagedValue(column, layout)} AS ${column.name}`).join(',\n    ')}
   FROM \`${staging}\` AS s, UNNEST(s.${name}) AS r
   WHERE s.kind = 'log'
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY ${key.map((column) => `r.${column}`).join(', ')} ORDER BY s.n DESC) = 1
-) AS x
-ON ${on.join(' AND ')}
-WHEN MATCHED THEN UPDATE SET
-  ${rest.map((column) => `${column} = x.${column}`).join(', ')}
-WHEN NOT MATCHED THEN INSERT (${names.join(', ')})
-  VALUES (${names.map((column) => `x.${column}`).join(', ')});`;
-  return [merge];
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY ${key.map((column) => `r.${column}`).join(', ')} ORDER BY s.n DESC) = 1`;
+  return [mergeRows(`${dataset}.${name}`, key, namesOf({ columns }), source, { within })];
 };
+
+const namesOf = ({ columns }: Pick<Table, 'columns'>): readonly string[] => columns.map(({ name }) => name);
+
+/**
+ * Inserts the rows `x` of a query, or sets the other columns of the stored rows `t` with their key.
+ * @param conditions `within` limits the read rows; `isNewer` the changed ones.
+ */
+export const mergeRows = (
+  table: string,
+  key: readonly string[],
+  columns: readonly string[],
+  source: string,
+  { within = '', isNewer = '' } = {},
+): string =>
+  `MERGE \`${table}\` AS t
+USING (
+${source}
+) AS x
+ON ${key.map((column) => `t.${column} = x.${column}`).join(' AND ')}${within}
+WHEN MATCHED${isNewer} THEN UPDATE SET
+  ${columns
+    .filter((column) => !key.includes(column))
+    .map((column) => `${column} = x.${column}`)
+    .join(', ')}
+WHEN NOT MATCHED THEN INSERT (${columns.join(', ')})
+  VALUES (${columns.map((column) => `x.${column}`).join(', ')});`;
 
 /** A load that is applied again keeps the row of its first commit. */
 const insertLoad = ({ dataset, part, sent, changedBefore }: ScriptInput): string =>

@@ -14,7 +14,7 @@ import { type Layout, logTables, stagingFields } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
 import { type Part, writeLoadScript } from './load-script.ts';
 import { isMoved, splitByPartitions } from './partitions.ts';
-import { type Jobs, type Queries, queryConfiguration } from './queries.ts';
+import { type Jobs, jobTimeoutMs, type Queries, queryConfiguration } from './queries.ts';
 import type { Quota } from './quota.ts';
 import { failTo, type RetryRules, retry, unless } from './retry.ts';
 
@@ -231,8 +231,6 @@ interface TableList {
 /** Beginning of the staging tables of one warehouse: several may share a staging dataset. */
 const stagingPrefix = ({ dataset }: Pick<BigqueryWarehouseConfig, 'dataset'>): string =>
   `callsync_staging_${dataset}__`;
-
-const jobTimeoutMs = 10 * 60_000;
 
 /** Works in `staging_dataset`, or in the dataset of the warehouse where none is configured. */
 export const createStaging = ({ config, rest, clock, pause }: Connection) => {

@@ -1,6 +1,6 @@
 /** UTC dates of partitions: of a batch, and as the constant predicate by which BigQuery reads and changes no other partition. */
 
-import { keptTables } from '../../../schemas/tables.ts';
+import { childTables, keptTables } from '../../../schemas/tables.ts';
 import { dateOf, dayMs } from '../../lib/timestamps.ts';
 import type { CallGuard, CallLoad, LoadBatch, TombstoneLoad } from '../warehouse.ts';
 import { type Layout, quote } from './ddl.ts';
@@ -99,38 +99,32 @@ export const removeScript = (dataset: string, layout: Layout, guards: readonly C
   );
   // Rows of changes stay under the dates that a call had before.
   if (!keepsChanges) deletions.push(`DELETE FROM \`${dataset}.changes\` AS t\nWHERE t.call_id IN UNNEST(surplus);`);
-  return `BEGIN
-DECLARE surplus ARRAY<STRING> DEFAULT [];
-BEGIN TRANSACTION;
-SET surplus = ARRAY(
-  SELECT c.call_id
+  const meant = `SELECT c.call_id
   FROM \`${dataset}.calls\` AS c
   WHERE ${within('c')}
-    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN (${texts.join(', ')})
-);
-${deletions.join('\n')}
-COMMIT TRANSACTION;
-END;
-`;
+    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN (${texts.join(', ')})`;
+  return inTransaction('surplus', meant, deletions);
 };
 
 /** One script: removes child rows of these ids whose call has no row of the same time in `calls`. */
 export const removeOrphansScript = (dataset: string, layout: Layout, callIds: readonly string[]): string => {
   const ids = callIds.map(quote).join(', ');
-  const deletions = keptTables(layout.documents)
-    .filter(({ kind }) => kind === 'child')
-    .map(
-      ({ name }) =>
-        `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE t.call_id IN (${ids}) AND ${rowKey('t')} NOT IN UNNEST(kept);`,
-    );
-  return `BEGIN
-DECLARE kept ARRAY<STRING> DEFAULT [];
+  const deletions = childTables(layout.documents).map(
+    ({ name }) =>
+      `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE t.call_id IN (${ids}) AND ${rowKey('t')} NOT IN UNNEST(kept);`,
+  );
+  const kept = `SELECT ${rowKey('c')} FROM \`${dataset}.calls\` AS c WHERE c.call_id IN (${ids})`;
+  return inTransaction('kept', kept, deletions);
+};
+
+/** Statements that read texts of a query by the name of a variable. */
+const inTransaction = (variable: string, query: string, statements: readonly string[]): string => `BEGIN
+DECLARE ${variable} ARRAY<STRING> DEFAULT [];
 BEGIN TRANSACTION;
-SET kept = ARRAY(
-  SELECT ${rowKey('c')} FROM \`${dataset}.calls\` AS c WHERE c.call_id IN (${ids})
+SET ${variable} = ARRAY(
+  ${query}
 );
-${deletions.join('\n')}
+${statements.join('\n')}
 COMMIT TRANSACTION;
 END;
 `;
-};

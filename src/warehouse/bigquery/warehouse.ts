@@ -14,6 +14,7 @@ import { quote } from './ddl.ts';
 import { dialectOf } from './dialect.ts';
 import { createGrants } from './grants.ts';
 import { createStaging, loadBatch } from './load.ts';
+import { mergeRows } from './load-script.ts';
 import { ensureViews, migrate } from './migrate.ts';
 import { partitionOf, removeOrphansScript, removeScript } from './partitions.ts';
 import { createJobs, createQueries, type Queries, type WireRow } from './queries.ts';
@@ -199,19 +200,13 @@ const createFence = ({ config, rest, pause, clock }: Connection, queries: Querie
 
 // The one row of `sync_state`: one MERGE on a table of one row, no load job, nothing staged.
 
-const { columns } = tableOf('sync_state');
+const { columns, key } = tableOf('sync_state');
 
 export const stateQuery = (dataset: string, row: Row): string => {
-  const names = columns.map(({ name }) => name);
   const values = columns.map(({ name, type }) => `${literal(type, row[name] ?? null)} AS ${name}`);
-  const set = names.slice(1).map((name) => `${name} = n.${name}`);
-  return [
-    `MERGE \`${dataset}.sync_state\` AS s`,
-    `USING (SELECT ${values.join(', ')}) AS n`,
-    'ON s.warehouse = n.warehouse',
-    `WHEN MATCHED AND s.heartbeat_at <= n.heartbeat_at THEN UPDATE SET ${set.join(', ')}`,
-    `WHEN NOT MATCHED THEN INSERT (${names.join(', ')}) VALUES (${names.map((name) => `n.${name}`).join(', ')})`,
-  ].join('\n');
+  const names = columns.map(({ name }) => name);
+  const isNewer = ' AND t.heartbeat_at <= x.heartbeat_at';
+  return mergeRows(`${dataset}.sync_state`, key, names, `  SELECT ${values.join(', ')}`, { isNewer });
 };
 
 const literal = (type: string, value: unknown): string => {

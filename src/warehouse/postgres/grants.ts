@@ -6,7 +6,7 @@
 import { openColumns } from '../../../schemas/tables.ts';
 import { type Database, quoteName, runAll } from '../../postgres/database.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
-import { type Layout, literal, qualified, quote, tablesOf } from './layout.ts';
+import { type Layout, literal, qualified, quote } from './layout.ts';
 
 export const createGrants = (db: Database, layout: Layout): Grants => ({
   statements: (readers) => grantsSql(layout, readers),
@@ -42,8 +42,6 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
   const viewSchema = quote(views.schema);
   const [analyst, restricted] = [quoteName(readers.analyst), quoteName(readers.restricted)];
   const marts = quote(readers.marts);
-  const relations: readonly string[] = [...tablesOf(layout).map(({ name }) => name), 'words'];
-  const shown = Object.entries(openColumns).filter(([name]) => relations.includes(name));
   return [
     createRole(readers.analyst),
     `GRANT USAGE ON SCHEMA ${schema} TO ${analyst}`,
@@ -62,7 +60,7 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
     `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} REVOKE ALL ON TABLES FROM ${restricted}`,
     `CREATE SCHEMA IF NOT EXISTS ${viewSchema}`,
     ...revokeAll(viewSchema, `PUBLIC, ${restricted}`),
-    ...shown.flatMap(([name, columns]) => [
+    ...Object.entries(openColumns).flatMap(([name, columns]) => [
       `DROP VIEW IF EXISTS ${qualified(views, name)}`,
       `CREATE VIEW ${qualified(views, name)} WITH (security_barrier) AS SELECT ${columns.map(quote).join(', ')} FROM ${qualified(layout, name)}`,
       `GRANT SELECT ON ${qualified(views, name)} TO ${restricted}, ${analyst}`,

@@ -48,21 +48,14 @@ const joinBy =
     queries.length === 1 ? (queries[0] as string) : `(${queries.join(` ${operator} `)})`;
 const [and, or] = [joinBy('&'), joinBy('|')];
 
-/** Lexemes of one word at its place, or words that follow one another at the distances at which they stand in the search. */
+const weightOf = ({ is_stop }: WordRow): 'A' | 'D' => (is_stop ? 'D' : 'A');
+const wordOf = (row: WordRow): string =>
+  or(row.lexemes.map((lexeme) => `${quoteLexeme(lexeme)}:${row.isPrefix === true ? '*' : ''}${weightOf(row)}`));
+/** One word, or words that follow one another at the distances at which they stand in the search. */
 const sequenceOf = (words: readonly WordRow[]): string =>
   words
-    .map(({ lexemes, is_stop, place, isPrefix }, at) => {
-      const weight = `${isPrefix === true ? '*' : ''}${is_stop ? 'D' : 'A'}`;
-      const word = or(lexemes.map((lexeme) => `${quoteLexeme(lexeme)}:${weight}`));
-      return at === 0 ? word : `<${place - (words[at - 1] as WordRow).place}> ${word}`;
-    })
+    .map((row, at) => (at === 0 ? wordOf(row) : `<${row.place - (words[at - 1] as WordRow).place}> ${wordOf(row)}`))
     .join(' ');
-const wordsOf = (words: readonly WordRow[]): string =>
-  and(
-    words.map(({ lexemes, isPrefix }) =>
-      or(lexemes.map((lexeme) => `${quoteLexeme(lexeme)}${isPrefix === true ? ':*' : ''}`)),
-    ),
-  );
 
 /** Undefined for a language that takes all that is wanted for stop words outside phrases. */
 const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly WordRow[]) => {
@@ -83,13 +76,12 @@ const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly
     if (included.length === 0) return [];
     wanted.push(...included);
     const all = spoken.map(({ words, isExcluded }) => `${isExcluded ? '!' : ''}(${sequenceOf(words)})`);
-    return [{ full: and(all), words: and(included.map(wordsOf)) }];
+    return [{ full: and(all), words: and(included.flat().map(wordOf)) }];
   });
   const [first] = rows;
   if (asked.length === 0 || first === undefined) return undefined;
   const ofLanguage = (queries: readonly string[]) => `('${first.boundary}' & ${or(queries)})`;
-  const lexemesOf = (isStop: boolean) =>
-    wanted.flat().flatMap(({ is_stop, lexemes }) => (is_stop === isStop ? lexemes : []));
+  const weighted = (row: WordRow) => row.lexemes.map((lexeme) => weightOf(row) + lexeme);
   return {
     language: first.language,
     /** The whole condition, and a necessary condition (its words, anywhere), both as tsquery. */
@@ -97,10 +89,9 @@ const readIn = (alternatives: readonly (readonly SearchTerm[])[], rows: readonly
     words: ofLanguage(asked.map(({ words }) => words)),
     /** One wanted word or phrase of it, for the utterances to show. */
     any: or(wanted.map((words) => `(${sequenceOf(words)})`)),
-    /** Lexemes of wanted words. */
-    counted: lexemesOf(false),
-    stopWords: lexemesOf(true),
-    prefixes: wanted.flat().flatMap(({ isPrefix, lexemes }) => (isPrefix === true ? lexemes : [])),
+    /** Lexemes of wanted words, and beginnings of them, each after its weight. */
+    lexemes: wanted.flat().flatMap(weighted),
+    prefixes: wanted.flat().flatMap((row) => (row.isPrefix === true ? weighted(row) : [])),
   };
 };
 
@@ -151,8 +142,7 @@ const anywhere: ReturnType<typeof createLater> = { places: '', from: '', where: 
 export const findSql = (layout: Layout, speaker?: Speaker, later = anywhere) => {
   const search = qualified(layout, 'transcript_search');
   const document = qualified(layout, 'transcript_document');
-  const wanted = (weight: string) =>
-    `(${weight} = 'A' AND (w.lexeme = ANY($5::text[]) OR w.lexeme ^@ ANY($7::text[])) OR ${weight} = 'D' AND w.lexeme = ANY($6::text[]))`;
+  const wanted = `(p.weight || w.lexeme = ANY($5::text[]) OR p.weight || w.lexeme ^@ ANY($6::text[]))`;
   return {
     /**
      * The languages of the index, and how each reads the terms. Parameter: their texts. Steps from one language to the next by the
@@ -195,18 +185,18 @@ SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
     /**
      * The utterances to show of found calls, with marks: those that have a word or phrase. Positions of words and boundaries in
      * the document tell; behind the 255th utterance, each is read. Stop words are marked only where nothing else is.
-     * Parameters: ids, sides, language, `any`, counted lexemes, stop words, prefixes, index behind which an utterance must be.
+     * Parameters: ids, sides, language, `any`, lexemes, prefixes, index behind which an utterance must be.
      */
     hits: `SELECT h.call_id, h.utterance_index, h.side, h.content, marked.text AS marked
   FROM (SELECT s.call_id, u.*, row_number() OVER (PARTITION BY s.call_id ORDER BY u.utterance_index) AS rank
-          FROM unnest($1::text[], $2::text[], $8::int[]) AS s(call_id, side, after)
+          FROM unnest($1::text[], $2::text[], $7::int[]) AS s(call_id, side, after)
           JOIN ${search} d ON d.call_id = s.call_id AND d.side = s.side
          CROSS JOIN LATERAL (
            WITH begins AS MATERIALIZED (SELECT positions FROM unnest(d.document) b WHERE b.lexeme = ${index.boundary('$3::text')}),
            places AS (
              SELECT place
                FROM (SELECT w.lexeme, p.at, p.weight, width_bucket(p.at, (SELECT positions FROM begins)) AS place
-                       FROM unnest(d.document) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted('p.weight')}) said
+                       FROM unnest(d.document) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted}) said
               GROUP BY place
              HAVING string_agg('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || ''':' || at || weight, ' ')::tsvector @@ $4::tsquery
            )
@@ -219,7 +209,7 @@ SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
  CROSS JOIN LATERAL (
    WITH heard AS MATERIALIZED (
      SELECT array_agg(p.at) FILTER (WHERE p.weight = 'A') AS counted, array_agg(p.at) AS stops
-       FROM unnest(${document}($3::text, h.content)) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted('p.weight')}
+       FROM unnest(${document}($3::text, h.content)) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted}
    )
    SELECT string_agg(CASE WHEN tokid <> 12 AND place = ANY((SELECT coalesce(counted, stops) FROM heard)::int[])
                           THEN '${marks.start}' || token || '${marks.end}' ELSE token END, '' ORDER BY ordinality) AS text
@@ -295,7 +285,7 @@ const readHits = async (
   type Said = Record<'call_id' | 'content' | 'marked', string> & { utterance_index: number; side: string | null };
   const said = await tx.query<Said>(findSql(layout).hits, [
     ...[sides.map(({ id }) => id), sides.map(({ side }) => side), query.language, query.any],
-    ...[query.counted, query.stopWords, query.prefixes, sides.map(({ after }) => after)],
+    ...[query.lexemes, query.prefixes, sides.map(({ after }) => after)],
   ]);
   const hits = new Map<string, SearchHit[]>();
   for (const { call_id, utterance_index, side, content, marked } of said) {

@@ -766,16 +766,16 @@ FROM (
 ) AS s, UNNEST(s.redactions) AS r;
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
-  SELECT s.call_id AS call_id, s.revision AS revision
+  SELECT s.call_id AS call_id, this_epoch AS ledger_epoch, s.revision AS revision, this_flatten AS flatten_version
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused)
     AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))
 ) AS x
 ON t.call_id = x.call_id
 WHEN MATCHED THEN UPDATE SET
-  ledger_epoch = this_epoch, revision = x.revision, flatten_version = this_flatten
+  ledger_epoch = x.ledger_epoch, revision = x.revision, flatten_version = x.flatten_version
 WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
-  VALUES (x.call_id, this_epoch, x.revision, this_flatten);
+  VALUES (x.call_id, x.ledger_epoch, x.revision, x.flatten_version);
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
@@ -1095,16 +1095,16 @@ FROM (
 ) AS s, UNNEST(s.redactions) AS r;
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
-  SELECT s.call_id AS call_id, s.revision AS revision
+  SELECT s.call_id AS call_id, this_epoch AS ledger_epoch, s.revision AS revision, this_flatten AS flatten_version
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'call' AND s.n NOT IN UNNEST(refused)
     AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))
 ) AS x
 ON t.call_id = x.call_id
 WHEN MATCHED THEN UPDATE SET
-  ledger_epoch = this_epoch, revision = x.revision, flatten_version = this_flatten
+  ledger_epoch = x.ledger_epoch, revision = x.revision, flatten_version = x.flatten_version
 WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
-  VALUES (x.call_id, this_epoch, x.revision, this_flatten);
+  VALUES (x.call_id, x.ledger_epoch, x.revision, x.flatten_version);
 IF ARRAY_LENGTH(removed) = 0 THEN
 INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at, loaded_at, kind)
 SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at), COALESCE(TIMESTAMP_MICROS(r.loaded_at), CURRENT_TIMESTAMP()), r.kind
@@ -1571,16 +1571,17 @@ WHERE t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_stag
 
 MERGE `acme-prod.calls.tombstones` AS t
 USING (
-  SELECT s.call_key AS call_key, MAX(s.revision) AS revision
+  SELECT s.call_key AS call_key, this_epoch AS ledger_epoch, MAX(s.revision) AS revision, this_load AS load_id,
+    CURRENT_TIMESTAMP() AS erased_at
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone' AND s.n NOT IN UNNEST(refused)
   GROUP BY s.call_key
 ) AS x
 ON t.call_key = x.call_key
 WHEN MATCHED THEN UPDATE SET
-  ledger_epoch = this_epoch, revision = x.revision, load_id = this_load, erased_at = CURRENT_TIMESTAMP()
+  ledger_epoch = x.ledger_epoch, revision = x.revision, load_id = x.load_id, erased_at = x.erased_at
 WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_at)
-  VALUES (x.call_key, this_epoch, x.revision, this_load, CURRENT_TIMESTAMP());
+  VALUES (x.call_key, x.ledger_epoch, x.revision, x.load_id, x.erased_at);
 
 DELETE FROM `acme-prod.calls.moved_calls` AS t
 WHERE t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.kind = 'tombstone');
@@ -1621,11 +1622,15 @@ DELETE FROM `acme-prod.calls.verdicts` AS t
 WHERE t.compared_at < TIMESTAMP '1970-01-01 00:00:00+00';
 
 -- state
-MERGE `acme-prod.calls.sync_state` AS s
-USING (SELECT 'warehouse' AS warehouse, TIMESTAMP_MICROS(0) AS watermark, TIMESTAMP_MICROS(0) AS newest_call, 'timestamp' AS proven_axis, CAST(NULL AS TIMESTAMP) AS proven_through, 0 AS pending, CAST(NULL AS TIMESTAMP) AS last_load_at, CAST(NULL AS STRING) AS last_error, 1 AS ledger_epoch, TIMESTAMP_MICROS(0) AS heartbeat_at) AS n
-ON s.warehouse = n.warehouse
-WHEN MATCHED AND s.heartbeat_at <= n.heartbeat_at THEN UPDATE SET watermark = n.watermark, newest_call = n.newest_call, proven_axis = n.proven_axis, proven_through = n.proven_through, pending = n.pending, last_load_at = n.last_load_at, last_error = n.last_error, ledger_epoch = n.ledger_epoch, heartbeat_at = n.heartbeat_at
-WHEN NOT MATCHED THEN INSERT (warehouse, watermark, newest_call, proven_axis, proven_through, pending, last_load_at, last_error, ledger_epoch, heartbeat_at) VALUES (n.warehouse, n.watermark, n.newest_call, n.proven_axis, n.proven_through, n.pending, n.last_load_at, n.last_error, n.ledger_epoch, n.heartbeat_at);
+MERGE `acme-prod.calls.sync_state` AS t
+USING (
+  SELECT 'warehouse' AS warehouse, TIMESTAMP_MICROS(0) AS watermark, TIMESTAMP_MICROS(0) AS newest_call, 'timestamp' AS proven_axis, CAST(NULL AS TIMESTAMP) AS proven_through, 0 AS pending, CAST(NULL AS TIMESTAMP) AS last_load_at, CAST(NULL AS STRING) AS last_error, 1 AS ledger_epoch, TIMESTAMP_MICROS(0) AS heartbeat_at
+) AS x
+ON t.warehouse = x.warehouse
+WHEN MATCHED AND t.heartbeat_at <= x.heartbeat_at THEN UPDATE SET
+  watermark = x.watermark, newest_call = x.newest_call, proven_axis = x.proven_axis, proven_through = x.proven_through, pending = x.pending, last_load_at = x.last_load_at, last_error = x.last_error, ledger_epoch = x.ledger_epoch, heartbeat_at = x.heartbeat_at
+WHEN NOT MATCHED THEN INSERT (warehouse, watermark, newest_call, proven_axis, proven_through, pending, last_load_at, last_error, ledger_epoch, heartbeat_at)
+  VALUES (x.warehouse, x.watermark, x.newest_call, x.proven_axis, x.proven_through, x.pending, x.last_load_at, x.last_error, x.ledger_epoch, x.heartbeat_at);
 
 -- reconcile/range
 SELECT
