@@ -261,9 +261,38 @@ test('where nothing leads to a second page, a page of five is a cap', async () =
   expect([seen, cap]).toEqual([90, 5]);
 });
 
-test('a later process knows the cap that an earlier one learned, for a week, and no call', async () => {
-  const kept: KeptFacts = { since: 0, facts: {} };
+const openMemory = () => {
+  const kept: KeptFacts = { since: Date.now(), facts: {} };
   const memory: Memory<KeptFacts> = { read: async () => kept, keep: async (facts) => void Object.assign(kept, facts) };
+  return { kept, memory };
+};
+
+test('a later process notices a cap that no earlier one met', async () => {
+  const { memory } = openMemory();
+  const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
+  const times = Array.from({ length: 300 }, (_, n) => start + n * 240_000);
+  const readDay = async (cap: number) => {
+    const answer = ({ searchParams }: URL): MemoryAnswer => {
+      const [from = 0, to = 0] = ['from', 'to'].map((name) => Date.parse(searchParams.get(name) ?? ''));
+      const found = times.filter((at) => at >= from && at <= to).slice(0, cap);
+      return [200, { data: found.map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() })) }];
+    };
+    const client = openMemoryList({ list: { ...unpaged, records: 'data', cursor_fields } }, answer, memory);
+    const day = { axis: 'timestamp', from: start * 1000, to: (start + 24 * hour) * 1000 };
+    return (await readSimulated({ list: client }, day)).seen.size;
+  };
+  expect([await readDay(1_000), await readDay(90)]).toEqual([300, 300]);
+});
+
+test('a later process notices that a service shows less of a window', async () => {
+  const { memory } = openMemory();
+  const more = { everyMs: 600_000, memory };
+  await readAll(90, paged, everything, more);
+  await readAll(90, paged, everything, { ...more, longestMs: hour });
+});
+
+test('a later process knows the cap that an earlier one learned, for a week, and no call', async () => {
+  const { kept, memory } = openMemory();
   const readOnce = () => read(90, unpaged, ({ records }) => ({ data: records.slice(0, 5) }), { memory });
   const first = await readOnce();
   expect(kept.facts).toMatchObject({ cap: 5 });

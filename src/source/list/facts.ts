@@ -65,6 +65,8 @@ export interface KeptFacts {
   readonly facts: Learned;
 }
 
+/** Facts that make a later process more careful. Other facts allay a doubt, and the service may have new limits since. */
+const careful = ['cap', 'longest', 'emptyAtEnd', 'leastAtEnd'] as const;
 /** Then the list is learned anew, because a service changes its limits without a word. */
 const forgetAfterMs = 7 * 86_400_000;
 
@@ -79,7 +81,7 @@ export const createFacts = (memory?: Memory<KeptFacts>) => {
     learn,
     recall: async (): Promise<void> => {
       const kept = since === undefined ? await memory?.read() : undefined;
-      learn(kept?.facts ?? {});
+      for (const name of careful) learn({ [name]: kept?.facts[name] });
       since ??= kept?.since ?? Date.now();
       if (Date.now() - since < forgetAfterMs) return;
       Object.assign(facts, startOf(shape));
