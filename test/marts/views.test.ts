@@ -167,11 +167,14 @@ test('views are replaced only where their definition has changed, also when they
   for (const one of [here.postgres, here.bigquery]) {
     expect(await one.applyMarts(analytics)).toEqual([]);
     const { flag: _flag, ...fewer } = analytics.fields;
-    const fields = { ...fewer, [`Prix d'achat {HT} "à" 100 % ${'x'.repeat(100)}`]: { name: 'price' } };
+    const price = `Prix d'achat {HT} "à" 100 % ${'x'.repeat(100)}`;
+    // A mart has a column of that name, and one of its steps a column of the other.
+    const fields = { ...fewer, [price]: { name: 'price' }, a: { name: 'previous_call_id' }, b: { name: 'next_day' } };
     expect(await one.applyMarts({ ...analytics, fields })).toEqual(['field_texts', 'calls_wide']);
     const columns = Object.keys((await one.readMart('calls_wide'))[0] ?? {});
     expect([columns.includes('flag'), columns.includes('price')]).toEqual([false, true]);
     expect((await one.readMart('call_talk')).length).toBe(here.documents.length);
+    expect(Object.keys((await one.readMart('repeat_calls'))[0] ?? {})).toContain('previous_call_id');
   }
 });
 
