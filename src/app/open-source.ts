@@ -42,8 +42,10 @@ const memoryOf = <T>(store: Store, key: string, config: Config) => {
   const digest = createHash('sha256').update(asked).digest('hex');
   return {
     read: async () => {
-      const kept = await readMeta<{ readonly digest: string; readonly value: T }>(store, key);
-      return kept?.digest === digest ? kept.value : undefined;
+      const kept = await readMeta<{ readonly digest: string; readonly value: T } | string>(store, key);
+      // An earlier version kept the digest alone, of a source that answered.
+      if (kept === undefined || typeof kept === 'string') return kept === digest ? (true as T) : undefined;
+      return kept.digest === digest ? kept.value : undefined;
     },
     keep: (value: T) => writeMeta(store, key, { digest, value }),
   };

@@ -5,6 +5,7 @@ import { openSource } from '../../src/app/open-source.ts';
 import { createServices } from '../../src/app/services.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 import { createLocalSlots, createRequestLimiter, limitSpanMs, liveIdleMs } from '../../src/source/http/limiter.ts';
+import { readMeta, writeMeta } from '../../src/store/meta.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
 import { openStore } from '../../src/store/store.ts';
 import { useDatabase } from '../support/postgres.ts';
@@ -40,6 +41,10 @@ test('a process that starts while the service refuses knows from the store that 
   expect(await askAs(403)).toEqual('terminal');
   expect(await askAs(200)).toMatchObject({ value: 'answered' });
   for (const answer of [403, 404, 401]) expect(await askAs(answer)).toBe('transient');
+  // As an earlier version kept it.
+  const { digest } = (await readMeta<{ digest: string }>(store, 'source_answered')) ?? {};
+  await writeMeta(store, 'source_answered', digest);
+  expect(await askAs(403)).toBe('transient');
   // Other requests have not been answered yet.
   expect(await askAs(404, '/other')).toBe('terminal');
 });
