@@ -126,7 +126,8 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
     const { name } = target.warehouse;
     try {
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
-      const ownsBytes = load === last && folded.done !== undefined;
+      // A load that failed may still read them.
+      const ownsBytes = isUnread && load === last && folded.done !== undefined;
       written[name] = (await commitLoad(deps, target, { plan, rows, ownsBytes })).changed;
     } catch (error) {
       const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';

@@ -224,6 +224,25 @@ test('a fault of ours in a load keeps the bytes of its batch and its calls; a lo
   expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
 });
 
+test('a load takes no memory that a failed one before it may still read', async () => {
+  const given: unknown[] = [];
+  const { load } = pipeline.warehouse;
+  const deps = pipeline.depsWith({
+    load: async (batch) => {
+      given.push(batch.ownsBytes);
+      return await load(batch);
+    },
+  });
+  const folded = await ingest(deps, { observations: [observation('a', 1)], origin: 'poll', done: () => undefined });
+  const [failing] = failingWith(transient('BIGQUERY_UNREACHABLE', 'Away.')).targets;
+  const loadsOf = ({ plan, target }: (typeof folded.loads)[number]) => [
+    { plan, target: failing ?? target },
+    { plan, target },
+  ];
+  await loadFolded(deps, { ...folded, loads: folded.loads.flatMap(loadsOf) });
+  expect(given).toEqual([false]);
+});
+
 test('a warehouse that is away gathers changes while new calls and erasures go on, if commits cost', async () => {
   const loaded: string[][] = [];
   let dueInMs = 0;
