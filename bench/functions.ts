@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { activityDeps, openWarehouses } from '../src/app/activity-deps.ts';
-import { openReceiver } from '../src/app/open-operations.ts';
+import { openReceiver } from '../src/app/open-receiver.ts';
 import { openSource } from '../src/app/open-source.ts';
 import { createServices, openStoreService } from '../src/app/services.ts';
 import { checkConfig } from '../src/config/load.ts';

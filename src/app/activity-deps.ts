@@ -24,7 +24,8 @@ import type { Readers } from '../warehouse/grants.ts';
 import type { Place } from '../warehouse/kind.ts';
 import { kindOf, kinds } from '../warehouse/kinds.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import { openPrivacy, type Services } from './services.ts';
+import { openPrivacy } from './open-rules.ts';
+import type { Services } from './services.ts';
 
 const hourMs = 3_600_000;
 

@@ -1,74 +1,31 @@
-/**
- * Health, readiness and metrics of a process, its status page, its webhook receiver, and the parts of a process that works.
- */
+/** The status page of a process, and the parts of a process that works. */
 
-import { join } from 'node:path';
 import { type Client, WorkflowFailedError } from '@temporalio/client';
-import { Registry } from 'prom-client';
 import type { Config } from '../../schemas/config.ts';
 import { parseInstant } from '../../schemas/instant.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../workflows/messages.ts';
-import { resolveDataDir } from '../config/data-dir.ts';
-import {
-  createRegistry,
-  createWorkMetrics,
-  watchInbox,
-  watchSource,
-  watchStore,
-  watchUsage,
-} from '../health/metrics/registry.ts';
+import { createRegistry, createWorkMetrics, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
 import { type Action, type Actions, createAccess } from '../health/page/access.ts';
 import { createPage, type Page } from '../health/page/page.ts';
-import { serveOperations } from '../health/page/server.ts';
 import { createPageReader, type PageBackfill } from '../health/page/state.ts';
 import type { Waiting } from '../health/read-health.ts';
 import { secondsLeft } from '../lib/count-of.ts';
-import { CallsyncError, terminal, transient } from '../lib/errors.ts';
+import { terminal, transient } from '../lib/errors.ts';
 import { readVersion } from '../lib/find-built.ts';
 import { openSecret } from '../lib/secret.ts';
 import { dayMicros as day } from '../lib/timestamps.ts';
 import { trimSlashes } from '../lib/trim-slashes.ts';
 import { replayQuarantine } from '../pipeline/import/replay-quarantine.ts';
-import { type ConnectionUrl, openDatabase, type Queryable } from '../postgres/database.ts';
 import { isLoopback } from '../source/http/http.ts';
 import { requestLimitRules } from '../source/source.ts';
-import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
 import { recordEvent, recordOnce } from '../store/status/events.ts';
-import { compareKeys, isIncomplete } from '../store/store.ts';
 import { backfillHandle, startReconcile } from '../temporal/workflow-client.ts';
-import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
-import { openSigningKeys } from '../webhook/server/signature.ts';
-import { openSpool } from '../webhook/spool/spool.ts';
+import type { Receiver } from '../webhook/server/receiver.ts';
 import { ingestDeps, openWarehouses } from './activity-deps.ts';
 import { explain, openHealth } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
-import { createLogger, listPrivacyKeys, openReceiverPrivacy, openStoreService, type Services } from './services.ts';
+import { openStoreService, type Services } from './services.ts';
 import { beginBackfill, listBackfills, openTemporal, rootMessage, untilNow } from './temporal.ts';
-
-/**
- * Returns the address, if this process has one.
- * @param input.portMayBeTaken several workers run on one host: all but the first go without.
- */
-export const openOperations = async (
-  services: Services<Pick<Config, 'operations'>>,
-  input: Pick<Parameters<typeof serveOperations>[0], 'orAnyPort' | 'page' | 'ready' | 'registry'> & {
-    readonly portMayBeTaken?: boolean;
-  },
-): Promise<string | undefined> => {
-  const { enabled, listen, port, tls, token_file: file } = services.config.operations;
-  if (!enabled) return undefined;
-  const { portMayBeTaken = false, ...parts } = input;
-  const token = openSecret({ key: 'operations.token', file })?.read;
-  try {
-    const server = await serveOperations({ ...parts, listen, port, token, tls });
-    services.defer(() => server.close());
-    return server.address;
-  } catch (error) {
-    if (!portMayBeTaken || !(error instanceof CallsyncError)) throw error;
-    services.log('health and metrics are not served: another process has the port', { port });
-    return undefined;
-  }
-};
 
 /** Users that may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
 export const openUsers = ({ operations }: Pick<Config, 'operations'>) =>
@@ -232,74 +189,4 @@ export const openParts = async (services: Services, { acceptSource }: { readonly
   watchStore(registry, readings, { requestsAllowed: requestLimitRules(services.config.source).requests });
   watchUsage(registry, readings.usages);
   return { registry, store, targets, source, temporal, readings, observer: createWorkMetrics(registry) };
-};
-
-// The webhook receiver of a process with its spool and its wake-up.
-
-const gaugeDeadlineMs = 2_000;
-
-/** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
-export const openReceiver = async (
-  services: Services<Pick<Config, 'privacy' | 'store' | 'webhook'>>,
-  input: {
-    readonly storeUrl: ConnectionUrl;
-    /** Registry for its counters; by default it does not count. */
-    readonly registry?: Registry;
-    readonly logLevel: string;
-    /** If another process has the port, takes a free one. */
-    readonly orAnyPort?: boolean | undefined;
-  },
-): Promise<Receiver> => {
-  const { webhook, store } = services.config;
-  const { registry = new Registry() } = input;
-  const log = createLogger(input.logLevel);
-  const secrets = openSigningKeys({ secrets: webhook.secrets, allowUnsigned: webhook.allow_unsigned, log });
-  const keys = listPrivacyKeys(services.config);
-  const compare = async (connection: Queryable): Promise<void> => {
-    await compareKeys(connection, keys).catch((error: unknown) => {
-      if (!isIncomplete(error)) throw error;
-    });
-  };
-  const db = openDatabase({
-    url: input.storeUrl,
-    schema: store.schema,
-    application: 'callsync receiver',
-    purpose: 'store',
-    max: webhook.group_commit.writers + 2,
-    onConnect: compare,
-  });
-  services.defer(db.close);
-  await compare(db).catch((error: unknown) => {
-    // The store may be away: deliveries then wait in the spool, and the merge compares their key.
-    if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
-  });
-  const inbox = createInboxWriter(db);
-  watchInbox({ registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
-  const spool = await openSpool({
-    dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
-    config: webhook.spool,
-    log,
-  }).catch((error: unknown) => {
-    if (!(error instanceof CallsyncError) || error.code !== 'SPOOL_IN_USE' || webhook.spool.dir !== undefined)
-      throw error;
-    throw terminal('SPOOL_IN_USE', `callsync already receives deliveries in ${resolveDataDir(store.data_dir)}.`, {
-      hint: 'Use the callsync up or callsync serve that runs, or stop it first. A second installation needs a store.data_dir of its own.',
-      cause: error,
-    });
-  });
-  const threads = openReceiverPrivacy(services.config);
-  if (threads !== undefined) services.defer(threads.close);
-  const receiver = createReceiver({
-    config: webhook,
-    secrets,
-    inbox,
-    spool,
-    registry,
-    log,
-    wake: inbox.wake,
-    admit: threads?.clean,
-  });
-  services.defer(() => receiver.close());
-  await receiver.listen({ orAnyPort: input.orAnyPort });
-  return receiver;
 };

@@ -1,4 +1,7 @@
-/** Configuration, log, keys and store of a command. Opened parts are closed in reverse order. */
+/**
+ * Configuration, log and store of a command. Opened parts are closed in reverse order. Parts that a receiver does without
+ * are loaded where they are opened: they would take half of its memory.
+ */
 
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
@@ -11,17 +14,10 @@ import { CallsyncError, terminal } from '../lib/errors.ts';
 import { replaceFile } from '../lib/new-folder.ts';
 import { say } from '../lib/say.ts';
 import { openOwnSecret, openSecret } from '../lib/secret.ts';
-import { lazily } from '../lib/timing.ts';
-import { keepServer } from '../local/local-process.ts';
-import { startEmbeddedPostgres } from '../local/postgres/embedded-postgres.ts';
-import { openSubjects } from '../persons/subjects.ts';
 import { type ConnectionUrl, openDatabase, type Queryable, readUrl } from '../postgres/database.ts';
-import { countriesOf, createPrivacy, type Privacy, type PrivacyKeys } from '../privacy/privacy.ts';
-import { redactsSpeech, versionOfRules } from '../privacy/rules.ts';
-import { openCleaner } from '../privacy/threads.ts';
-import { openErasureLog } from '../store/erasure-log.ts';
-import { type Erasures, openStore, type Proof, type Store, type StoreKey } from '../store/store.ts';
-import { createProofKeys } from '../store/windows/chain.ts';
+import type { PrivacyKeys } from '../privacy/privacy.ts';
+import { versionOfRules } from '../privacy/rules.ts';
+import type { Store, StoreKey } from '../store/store.ts';
 
 /** @typeParam C the sections that are needed; a receiver alone has no `source`. */
 export type Services<C = Config> = ReturnType<typeof createServices<C>>;
@@ -88,6 +84,8 @@ export const openStoreServer = async (services: Services<Pick<Config, 'store'>>)
   if (configured !== undefined) return configured;
   const dataDir = resolveDataDir(config.store.data_dir);
   await makeDataDir(dataDir);
+  const { startEmbeddedPostgres } = await import('../local/postgres/embedded-postgres.ts');
+  const { keepServer } = await import('../local/local-process.ts');
   const start = (port: number) => startEmbeddedPostgres({ dataDir: join(dataDir, 'postgres'), port, log: say });
   const server = await start(config.store.port);
   defer(keepServer(server, () => start(server.port), say));
@@ -97,6 +95,8 @@ export const openStoreServer = async (services: Services<Pick<Config, 'store'>>)
 /** The store, migrated. */
 export const openStoreService = async (services: Services<Pick<Config, 'privacy' | 'store'>>): Promise<Store> => {
   const { config } = services;
+  const { openStore } = await import('../store/store.ts');
+  const { openErasures } = await import('./open-rules.ts');
   const store = await openStore({
     url: await openStoreServer(services),
     schema: config.store.schema,
@@ -157,9 +157,9 @@ export const readActor = (): string => {
   }
 };
 
-// All keys of a process, and the parts that need them: privacy rules, tombstones, proofs.
+// All keys of a process.
 
-type KeySettings = Pick<Config, 'privacy' | 'store'>;
+export type KeySettings = Pick<Config, 'privacy' | 'store'>;
 type Code = StoreKey['code'];
 
 const shortest = 16;
@@ -171,7 +171,8 @@ const longEnough = (code: Code, name: string, bytes: Buffer): Buffer => {
   });
 };
 
-const inDataDir = ({ data_dir }: Config['store'], name: string): string => join(resolveDataDir(data_dir), name);
+/** A file of callsync beside its data. */
+export const inDataDir = ({ data_dir }: Config['store'], name: string): string => join(resolveDataDir(data_dir), name);
 
 /**
  * Key of callsync from the configured file, else from a file that the first start makes.
@@ -187,10 +188,12 @@ const ownKey = (code: Code, name: string, configured: string | undefined, made: 
 const givenKey = (code: Code, name: string, file: string): Buffer =>
   longEnough(code, name, openSecret({ key: name, file }).readBytes());
 
-const tombstoneKey = ({ store }: KeySettings): StoreKey =>
+/** @throws CallsyncError CONFIG_SECRET, TOMBSTONE_KEY */
+export const tombstoneKey = ({ store }: KeySettings): StoreKey =>
   ownKey('TOMBSTONE_KEY', 'store.tombstone_key', store.tombstone_key_file, inDataDir(store, 'tombstone.key'));
 
-const proofKey = ({ store }: Pick<Config, 'store'>): StoreKey => ({
+/** @throws CallsyncError CONFIG_SECRET, PROOF_KEY */
+export const proofKey = ({ store }: Pick<Config, 'store'>): StoreKey => ({
   ...ownKey('PROOF_KEY', 'store.proof_key', store.proof_key_file, inDataDir(store, 'proof.key')),
   former: store.former_proof_key_files.map((file) => givenKey('PROOF_KEY', 'store.former_proof_key', file)),
 });
@@ -238,53 +241,11 @@ export const requireKeyFile = ({ privacy }: Pick<Config, 'privacy'>): void => {
   });
 };
 
-const withKeys =
-  <P>(open: (privacy: Config['privacy'], keys: PrivacyKeys) => P) =>
-  (config: KeySettings): P | undefined => {
-    if (versionOfRules(config.privacy) === undefined) return undefined;
-    const [token, ...former] = tokenKeys(config).map(({ bytes }) => bytes);
-    return open(config.privacy, { token: token as Buffer, former, seal: sealKey(config)?.bytes });
-  };
-
-/** The configured privacy rules with their keys; undefined where there are none. @throws CallsyncError as `listKeys` */
-export const openPrivacy = withKeys(createPrivacy);
-
-/** The same for a receiver. @throws CallsyncError BUILD_MISSING too */
-export const openReceiverPrivacy = withKeys(openCleaner);
-
-/** As above, but rules are required. @throws CallsyncError PRIVACY_OFF too */
-export const openRules = (config: KeySettings): Privacy => {
-  const privacy = openPrivacy(config);
-  if (privacy !== undefined) return privacy;
-  throw terminal('PRIVACY_OFF', 'There are no privacy rules, so callsync stores calls unchanged.', {
-    hint: 'Set privacy.profile or privacy.rules.',
-  });
-};
-
-/** Whether a document under a version of the rules (or under none) may hold spoken numbers. */
-export const leavesSpeechOf = (privacy: Config['privacy']): ((rules: string | null) => boolean) => {
-  const redacting = redactsSpeech(privacy) ? versionOfRules(privacy) : undefined;
-  return (rules) => rules === null || rules !== redacting;
-};
-
-/** The key of tombstones and the log of erasures. @throws CallsyncError CONFIG_SECRET, TOMBSTONE_KEY */
-export const openErasures = (config: KeySettings): Erasures => {
-  const proof = lazily(() => openProof(config));
-  return {
-    key: tombstoneKey(config).bytes,
-    log: openErasureLog(config.store.erasure_log ?? inDataDir(config.store, 'erasures.log')),
-    subjects: openSubjects({ countries: countriesOf(config.privacy), leavesSpeech: leavesSpeechOf(config.privacy) }),
-    get proof() {
-      return proof();
-    },
-  };
-};
-
-/** The keys of the proof chain and the file of its heads. @throws CallsyncError CONFIG_SECRET, PROOF_KEY */
-export const openProof = ({ store }: Pick<Config, 'store'>): Proof => {
-  const { bytes, former } = proofKey({ store });
-  const headsFile = store.proof_heads_file ?? inDataDir(store, 'proof-heads.json');
-  return { keys: createProofKeys(bytes, ...former), headsFile };
+/** Keys of the configured privacy rules; undefined where there are none. @throws CallsyncError as `listKeys` */
+export const openPrivacyKeys = (config: KeySettings): PrivacyKeys | undefined => {
+  if (versionOfRules(config.privacy) === undefined) return undefined;
+  const [token, ...former] = tokenKeys(config).map(({ bytes }) => bytes);
+  return { token: token as Buffer, former, seal: sealKey(config)?.bytes };
 };
 
 // The process log: one JSON line an event on standard error, of fields named here and nothing else.

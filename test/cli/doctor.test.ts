@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { Registry } from 'prom-client';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { openReceiver } from '../../src/app/open-operations.ts';
+import { openReceiver } from '../../src/app/open-receiver.ts';
 import { createServices, openStoreService, type Services } from '../../src/app/services.ts';
 import { installationChecks, runChecks } from '../../src/cli/commands/doctor/check.ts';
 import { sourceChecks, temporalChecks } from '../../src/cli/commands/doctor/check-services.ts';

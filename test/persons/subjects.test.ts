@@ -5,7 +5,7 @@ import type { CountryCode } from 'libphonenumber-js/max';
 import { expect, test } from 'vitest';
 import { frNumber } from '../../bench/privacy/speak.ts';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
-import { leavesSpeechOf } from '../../src/app/services.ts';
+import { leavesSpeechOf } from '../../src/app/open-rules.ts';
 import { isObject } from '../../src/lib/parse-json.ts';
 import { createSealer } from '../../src/lib/sealed.ts';
 import { listDialled } from '../../src/persons/list-dialled.ts';

@@ -13,7 +13,7 @@ import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { openErasures } from '../../src/app/services.ts';
+import { openErasures } from '../../src/app/open-rules.ts';
 import type { TruthEntry } from '../../src/simulator/calls/truth.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { checkTruth } from '../../src/simulator/demo/check-truth.ts';

@@ -1,5 +1,6 @@
+import { openPrivacy } from '../../app/open-rules.ts';
 import { claimSource, openSource } from '../../app/open-source.ts';
-import { openPrivacy, withStore } from '../../app/services.ts';
+import { withStore } from '../../app/services.ts';
 import { openFrames, type StreamEvent } from '../../source/websocket/frames.ts';
 import { storeFrame } from '../../store/delivery/quarantine.ts';
 import { leaf, parsed } from '../shell/define.ts';

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openProof, withStore } from '../../app/services.ts';
+import { openProof } from '../../app/open-rules.ts';
+import { withStore } from '../../app/services.ts';
 import { isProven, readReport } from '../../health/coverage/report.ts';
 import { checkReport, renderReport, signReport } from '../../health/page/signed-report.ts';
 import { terminal } from '../../lib/errors.ts';

@@ -1,4 +1,4 @@
-import { openOperations, openReceiver } from '../../app/open-operations.ts';
+import { openOperations, openReceiver } from '../../app/open-receiver.ts';
 import { configuredStore, openStoreService, requireKeyFile, withReceiverServices } from '../../app/services.ts';
 import { createRegistry } from '../../health/metrics/registry.ts';
 import { readVersion } from '../../lib/find-built.ts';

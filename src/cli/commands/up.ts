@@ -1,4 +1,5 @@
-import { openOperations, openPage, openParts, openReceiver } from '../../app/open-operations.ts';
+import { openPage, openParts } from '../../app/open-operations.ts';
+import { openOperations, openReceiver } from '../../app/open-receiver.ts';
 import { openWorkers } from '../../app/open-workers.ts';
 import { psqlLine, withServices } from '../../app/services.ts';
 import { keepSchedules } from '../../app/temporal.ts';

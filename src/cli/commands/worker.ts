@@ -1,4 +1,5 @@
-import { openOperations, openPage, openParts } from '../../app/open-operations.ts';
+import { openPage, openParts } from '../../app/open-operations.ts';
+import { openOperations } from '../../app/open-receiver.ts';
 import { openWorkers } from '../../app/open-workers.ts';
 import { requireKeyFile, withServices } from '../../app/services.ts';
 import { keepSchedules } from '../../app/temporal.ts';

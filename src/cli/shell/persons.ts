@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
-import { openPrivacy, openStoreService, type Services, withServices } from '../../app/services.ts';
+import { openPrivacy } from '../../app/open-rules.ts';
+import { openStoreService, type Services, withServices } from '../../app/services.ts';
 import { suggest } from '../../config/suggest.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
