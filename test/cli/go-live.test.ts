@@ -51,7 +51,9 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   expect(await refusalOf(2)).toBe('CONFIG_INVALID');
   expect(await refusalOf(6, '--url', `${url}-else`)).toBe('GO_LIVE_RECEIVER');
 
-  const state = await folder.json(argsOf('--url', url));
+  const first = await folder.run(argsOf('--url', url, '--json'));
+  expect(first.stderr).toMatch(/first day {2}\d{4}-\d\d-\d\d: proven\n/);
+  const state = JSON.parse(first.stdout);
   expect(Date.parse(state.from)).toBe(Date.parse(site.simulator.range.from));
   expect(state.overlap).toMatchObject({ webhookOnly: 0, pollOnly: 0 });
   expect(state.catchUp.calls).toBeGreaterThan(100);
