@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Reason } from '../../src/health/coverage/why.ts';
 import { createAccess } from '../../src/health/page/access.ts';
 import { drawSections } from '../../src/health/page/draw.ts';
@@ -11,6 +11,7 @@ import { serveOperations } from '../../src/health/page/server.ts';
 import { type PageState, sumUp } from '../../src/health/page/state.ts';
 import { terminal } from '../../src/lib/errors.ts';
 import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
+import { openBrowser } from './support/browser.ts';
 import { healthy, warehouse } from './support/healthy.ts';
 
 const evil = `<img src=x onerror="alert(1)">'&`;
@@ -102,7 +103,7 @@ const serve = async (
   const common = { listen: '127.0.0.1', port: 0, registry: new Registry(), ready: () => true, token: undefined };
   const { address, close } = await serveOperations({ ...common, page });
   onTestFinished(close);
-  return { address, port: Number(new URL(address).port), reads: () => reads, acted };
+  return { address, close, port: Number(new URL(address).port), reads: () => reads, acted };
 };
 
 /** fetch does not let a test choose the Host header. */
@@ -176,6 +177,27 @@ test('asks for a token where it is not open, and takes none by half', async () =
   for (const right of ['Bearer read', basic('anybody:read'), basic('ann:act'), 'Bearer act'])
     expect(await status(right)).toBe(200);
   expect((await fetch(address, { method: 'POST', headers: { authorization: 'Bearer act' } })).status).toBe(405);
+});
+
+test('an opened section with nothing more to show is no lost connection, and a lost one is told once', async () => {
+  const state = { ...calm };
+  const { address, close } = await serve({}, state);
+  const browser = await openBrowser();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage();
+  await page.goto(address);
+  await page.click('#ways summary');
+  Object.assign(state, { ways: { both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0 } });
+  await page.waitForSelector('#ways[hidden]');
+  const textOf = (selector: string) => page.$eval(selector, ({ textContent }) => textContent);
+  expect(`${await textOf('#live')}, ${await textOf('#headline')}`).toMatch(/^Live.* On time/);
+  let asked = 0;
+  page.on('requestfailed', () => (asked += 1));
+  await close();
+  await page.waitForSelector('#headline.delayed');
+  await page.focus('#headline .copy');
+  await vi.waitUntil(() => asked > 2, 20_000);
+  expect(await page.$eval('#headline .copy', (button) => button.ownerDocument.activeElement === button)).toBe(true);
 });
 
 test('reads its state once for many clients, and not at all for nobody', async () => {

@@ -19,8 +19,8 @@ const replace = (next) => {
   waiting.delete(id);
   const places = active !== null && present.contains(active) ? [...present.querySelectorAll('a, button, summary, [tabindex]')] : [];
   const place = places.indexOf(active);
-  const open = present.querySelector('details')?.open;
-  if (open) next.querySelector('details').open = true;
+  const [before, after] = [present, next].map((one) => one.querySelector('details'));
+  if (before && after) after.open = before.open;
   const scrolled = [...present.querySelectorAll('.scroll')].map((one) => one.scrollLeft);
   present.replaceWith(next);
   next.querySelectorAll('.scroll').forEach((one, index) => { one.scrollLeft = scrolled[index] ?? 0; });
@@ -55,8 +55,8 @@ const look = async () => {
     live.textContent = 'Live, ' + page.getElementById('live').textContent.replace('As of', 'drawn');
   } catch {
     drawn.clear();
+    if (live.textContent !== 'Not connected') document.getElementById('headline').outerHTML = '<section id="headline" class="headline delayed" aria-live="polite"><p><strong>Attention.</strong> The process that draws this page does not answer, and the page below is old. <span class="then">Run <span class="command"><code>callsync doctor</code> <button type="button" class="copy" data-copy="callsync doctor" aria-label="Copy callsync doctor">Copy</button></span></span></p></section>';
     live.textContent = 'Not connected';
-    document.getElementById('headline').outerHTML = '<section id="headline" class="headline delayed" aria-live="polite"><p><strong>Attention.</strong> The process that draws this page does not answer, and the page below is old. <span class="then">Run <span class="command"><code>callsync doctor</code> <button type="button" class="copy" data-copy="callsync doctor" aria-label="Copy callsync doctor">Copy</button></span></span></p></section>';
   }
   setTimeout(look, 2000);
 };
