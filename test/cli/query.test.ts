@@ -122,6 +122,8 @@ test('what a query does to values is told in words of ours, with the place', asy
       'SELECT privte FROM sync_state',
       /does not exist \(.*\)\. callsync query 'SELECT \* FROM sync_state LIMIT 1' shows/,
     ],
+    ['SELECT extract(hour FROM privte) FROM calls', /'SELECT \* FROM calls LIMIT 1' shows/],
+    ['SELECT 1 FROM calendar', /'SELECT \* FROM calls LIMIT 1' shows/],
     [
       'SELECT 1 FORM t t',
       /syntax error at or near "t" \(line 1, character 15\)\. Correct the query at the marked place/,

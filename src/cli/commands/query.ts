@@ -1,7 +1,9 @@
 import { text } from 'node:stream/consumers';
+import { tables, wordsView } from '../../../schemas/tables.ts';
 import { openWarehouse, settingsOf } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
 import { terminal } from '../../lib/errors.ts';
+import { marts } from '../../marts/render-views.ts';
 import { requireFrom } from '../../warehouse/warehouse.ts';
 import { argument, leaf, option } from '../shell/define.ts';
 import { abortOnSignals, renderTable } from '../shell/output.ts';
@@ -55,6 +57,8 @@ const unknownName = 'a text is not the name of anything';
 /** `position` of a character in the query, from 1; absent if the fault is not in the text. */
 type DriverError = Partial<Record<'code' | 'message' | 'hint' | 'position', string>>;
 
+const relations = [...tables, wordsView, ...marts].map(({ name }) => name);
+
 /** PostgreSQL's own words help the author of the query. */
 export const explainAt =
   (sql: string) =>
@@ -70,7 +74,9 @@ export const explainAt =
     // The server names no place in a text of several statements.
     const known =
       code === '42601' && position === undefined ? 'Send one query, and no second statement.' : advice[code];
-    const [, table = 'calls'] = /\bFROM\s+([\w.]+)/i.exec(sql) ?? [];
+    // FROM also stands in `extract(hour FROM …)`, and before names that the server does not know.
+    const table =
+      relations.find((name) => new RegExp(`\\b(FROM|JOIN)\\s+(\\w+\\.)?${name}\\b`, 'i').test(sql)) ?? 'calls';
     const columns = `callsync query 'SELECT * FROM ${table} LIMIT 1' shows its columns; docs/reference/tables.md and docs/reference/marts.md explain them.`;
     throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}${place(sql, position)}.`, {
       hint: hint ?? known ?? columns,
