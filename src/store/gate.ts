@@ -5,7 +5,6 @@
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import type { Ages } from '../calls/age.ts';
 import { type PreparedObservation, prepareObservation, unlessTooDeep } from '../calls/fold.ts';
-import { partsOf } from '../lib/pages.ts';
 import { isSealed } from '../lib/sealed.ts';
 import { type Database, type Queryable, type Transaction, unnest } from '../postgres/database.ts';
 import type { StoredText } from './delivery/quarantine.ts';
@@ -104,8 +103,6 @@ export const tryPrepare = (rules: GateRules, observation: Observation, held: Rea
 const ageOf = ({ ages }: Pick<GateRules, 'ages'>, clean: Observation, held: ReadonlySet<string>) =>
   unlessTooDeep(() => prepareObservation(ages === undefined || held.has(clean.callId) ? clean : ages.age(clean)));
 
-const keysPerStatement = 10_000;
-
 /**
  * `held` = a hold names the call. `holds` = holds that name a value of the record other than its call id. `isHeld` = as
  * either.
@@ -114,18 +111,16 @@ type KnownKey = Readonly<Record<'erased' | 'objects' | 'held' | 'isHeld', boolea
 
 /** Keys that were erased or are held. */
 export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<ReadonlyMap<string, KnownKey>> => {
-  const known = new Map<string, KnownKey>();
-  for (const page of partsOf([...new Set(keys)], keysPerStatement)) {
-    const rows = await db.query<KnownKey & { key: string }>`
-        SELECT k.key, e.call_key IS NOT NULL AS erased, coalesce(e.objects, false) AS objects,
-              coalesce(h.of_call, false) AS held, coalesce(h.later, '{}') AS holds, h.held_key IS NOT NULL AS "isHeld"
-         FROM unnest(${page}::text[]) AS k(key) LEFT JOIN erased_keys e ON e.call_key = k.key
-         LEFT JOIN (SELECT held_key, bool_or(of_call) AS of_call, array_agg(hold_id) FILTER (WHERE NOT of_call) AS later
-                      FROM held_keys WHERE held_key = ANY(${page}) GROUP BY held_key) h ON h.held_key = k.key
-        WHERE e.call_key IS NOT NULL OR h.held_key IS NOT NULL`;
-    for (const { key, ...one } of rows) known.set(key, one);
-  }
-  return known;
+  const asked = [...new Set(keys)];
+  if (asked.length === 0) return new Map();
+  const rows = await db.query<KnownKey & { key: string }>`
+      SELECT k.key, e.call_key IS NOT NULL AS erased, coalesce(e.objects, false) AS objects,
+            coalesce(h.of_call, false) AS held, coalesce(h.later, '{}') AS holds, h.held_key IS NOT NULL AS "isHeld"
+       FROM unnest(${asked}::text[]) AS k(key) LEFT JOIN erased_keys e ON e.call_key = k.key
+       LEFT JOIN (SELECT held_key, bool_or(of_call) AS of_call, array_agg(hold_id) FILTER (WHERE NOT of_call) AS later
+                    FROM held_keys WHERE held_key = ANY(${asked}) GROUP BY held_key) h ON h.held_key = k.key
+      WHERE e.call_key IS NOT NULL OR h.held_key IS NOT NULL`;
+  return new Map(rows.map(({ key, ...one }) => [key, one]));
 };
 
 type HeldKey = { readonly key: string; readonly hold: string; readonly ofCall: boolean };

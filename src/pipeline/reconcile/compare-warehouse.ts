@@ -69,7 +69,7 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
   const unlisted = input.callIds.filter((id) => !guards.has(id));
   if (unlisted.length > 0) await collectGuards(target.warehouse.proof.listGuards({ callIds: unlisted }), guards);
   const digests = input.level === 'rows' ? await readDigests(target, input.callIds, guards) : undefined;
-  const epoch = await deps.store.epoch();
+  const isEqual = equality(deps, target, await deps.store.epoch(), digests);
   const missing = new Set<string>();
   const different = new Set<string>();
   for await (const batch of readExpected(deps.store, target.warehouse.name, input.callIds)) {
@@ -81,7 +81,7 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
         continue;
       }
       if (guard === undefined) missing.add(callId);
-      else if (others.length > 0 || !isEqual(deps, target, { call, epoch, guard, digests })) different.add(callId);
+      else if (others.length > 0 || !isEqual(call, guard)) different.add(callId);
     }
   }
   return { missing, different };
@@ -92,33 +92,29 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
  * of a newer pending load. Compares content hash, number of child rows and rows, as far as this version flattened
  * them.
  */
-const isEqual = (
-  { processedField }: IngestDeps,
-  { documents, warehouse }: WarehouseTarget,
-  compared: {
-    readonly call: ExpectedCall;
-    readonly epoch: number;
-    readonly guard: CallGuard;
-    readonly digests: ReadonlyMap<string, CallDigest> | undefined;
-  },
-): boolean => {
-  const { call, epoch, guard, digests } = compared;
-  const { row, applied } = call;
-  const expected =
-    applied === undefined || applied.pending ? { epoch, revision: row.revision, flattenVersion } : applied;
-  if (guard.epoch !== expected.epoch || guard.revision !== expected.revision) return false;
-  if (guard.flattenVersion !== expected.flattenVersion) return false;
-  if (guard.revision !== row.revision || expected.flattenVersion !== flattenVersion) return true;
-  const { rows, callTimestamp } = flattenCall(row, { processedField, documents });
-  if (guard.contentHash !== contentHash(rows)) return false;
-  if (guard.callTimestamp !== callTimestamp) return false;
-  const tables: Readonly<Record<string, readonly Row[]>> = rows;
-  if (Object.entries(guard.childRows).some(([table, count]) => (tables[table]?.length ?? count) !== count))
-    return false;
-  if (digests === undefined) return true;
-  const found = digests.get(row.callId);
-  return found !== undefined && isDeepStrictEqual(found, warehouse.proof.digestOf(row.callId, rows));
-};
+const equality =
+  (
+    { processedField }: IngestDeps,
+    { documents, warehouse }: WarehouseTarget,
+    epoch: number,
+    digests: ReadonlyMap<string, CallDigest> | undefined,
+  ) =>
+  ({ row, applied }: ExpectedCall, guard: CallGuard): boolean => {
+    const expected =
+      applied === undefined || applied.pending ? { epoch, revision: row.revision, flattenVersion } : applied;
+    if (guard.epoch !== expected.epoch || guard.revision !== expected.revision) return false;
+    if (guard.flattenVersion !== expected.flattenVersion) return false;
+    if (guard.revision !== row.revision || expected.flattenVersion !== flattenVersion) return true;
+    const { rows, callTimestamp } = flattenCall(row, { processedField, documents });
+    if (guard.contentHash !== contentHash(rows)) return false;
+    if (guard.callTimestamp !== callTimestamp) return false;
+    const tables: Readonly<Record<string, readonly Row[]>> = rows;
+    if (Object.entries(guard.childRows).some(([table, count]) => (tables[table]?.length ?? count) !== count))
+      return false;
+    return (
+      digests === undefined || isDeepStrictEqual(digests.get(row.callId), warehouse.proof.digestOf(row.callId, rows))
+    );
+  };
 
 /** Digests of the rows that the warehouse has, by call id. */
 const readDigests = async (target: WarehouseTarget, callIds: readonly string[], guards: Guards) => {

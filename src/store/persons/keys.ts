@@ -1,12 +1,9 @@
 /** Keyed hashes of erased calls and persons, and of legal holds. */
 import { randomUUID } from 'node:crypto';
-import { partsOf } from '../../lib/pages.ts';
 import { type Database, type Queryable, unnest } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { awaitFolds, insertHeld } from '../gate.ts';
 import { readMeta, writeMeta } from '../meta.ts';
-
-const keysPerStatement = 10_000;
 
 /**
  * Notes keys of calls that the caller erases in the same transaction, so that they stay erased in a later ledger. Returns whether one is
@@ -14,14 +11,10 @@ const keysPerStatement = 10_000;
  * @param objects they are of persons: a call that is not known yet and names one in contacts or metadata becomes a tombstone.
  */
 export const noteErased = async (tx: Queryable, keys: readonly string[], objects = false): Promise<boolean> => {
-  let isNew = false;
-  for (const page of partsOf(keys, keysPerStatement)) {
-    const noted = await tx.query`
-        INSERT INTO erased_keys (call_key, objects) SELECT DISTINCT key, ${objects}::boolean FROM unnest(${page}::text[]) AS key ORDER BY key
-       ON CONFLICT (call_key) DO UPDATE SET objects = true WHERE excluded.objects RETURNING 1`;
-    isNew ||= noted.length > 0;
-  }
-  return isNew;
+  const noted = await tx.query`
+      INSERT INTO erased_keys (call_key, objects) SELECT DISTINCT key, ${objects}::boolean FROM unnest(${keys}::text[]) AS key ORDER BY key
+     ON CONFLICT (call_key) DO UPDATE SET objects = true WHERE excluded.objects RETURNING 1`;
+  return noted.length > 0;
 };
 
 /** The same for keys of persons. Every later fold compares its subjects with them. */
