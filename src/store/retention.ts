@@ -58,10 +58,21 @@ const heldByNone = sql`(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT N
 const cameSince = sql`EXISTS (SELECT FROM ledger l
    WHERE l.call_id = quarantine.call_id AND (l.tombstone OR l.last_seen_at > quarantine.received_at))`;
 
-/** SQL: adds the deleted rows of `gone` to the counts that stay. */
-const countGone = sql`INSERT INTO expired_deliveries AS e (day, outcome, deliveries)
-  SELECT date_trunc('day', received_at, 'UTC'), outcome, count(*) FROM gone GROUP BY 1, 2 ORDER BY 1, 2
-  ON CONFLICT (day, outcome) DO UPDATE SET deliveries = e.deliveries + excluded.deliveries`;
+/**
+ * Deliveries, of which the counts by day stay. Rejected ones may still wait for a warehouse.
+ * @param where condition on a row `i` of the inbox
+ */
+const deleteDeliveries = (where: Sql): Sql => sql`WITH gone AS (
+    DELETE FROM inbox WHERE seq = ANY(ARRAY(
+      SELECT seq FROM inbox i WHERE ${where} ORDER BY received_at LIMIT ${batchRows} ${unlessLocked}))
+    RETURNING seq, received_at, outcome),
+  counted AS (
+    INSERT INTO expired_deliveries AS e (day, outcome, deliveries)
+    SELECT date_trunc('day', received_at, 'UTC'), outcome, count(*) FROM gone GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (day, outcome) DO UPDATE SET deliveries = e.deliveries + excluded.deliveries),
+  unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq),
+  unseen AS (DELETE FROM visible_deliveries v USING warehouses w, gone WHERE v.warehouse = w.name AND v.seq = gone.seq)
+  SELECT 1 FROM gone`;
 
 /** A statement for an age; it returns one row for each that it expired. */
 type Expiry = { readonly keepMs: number; readonly expire: (age: Sql) => Sql };
@@ -76,24 +87,13 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
   },
   rejected: {
     keepMs: rules.inbox_retention,
-    expire: (age) => sql`WITH gone AS (
-            DELETE FROM inbox
-             WHERE ${isExpired('seq', 'inbox', sql`outcome = 'rejected' AND received_at < ${age} ORDER BY received_at`)} RETURNING seq, received_at, outcome),
-          counted AS (${countGone}),
-          unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
-          SELECT 1 FROM gone`,
+    expire: (age) => deleteDeliveries(sql`outcome = 'rejected' AND received_at < ${age}`),
   },
   deliveries: {
     keepMs: rules.delivery_retention,
-    expire: (age) => sql`WITH gone AS (
-            DELETE FROM inbox WHERE seq = ANY(ARRAY(
-              SELECT seq FROM inbox i WHERE received_at < ${age} AND outcome <> 'pending'
-                 AND NOT EXISTS (SELECT FROM unloaded_deliveries u WHERE u.seq = i.seq)
-               ORDER BY received_at LIMIT ${batchRows} ${unlessLocked}))
-            RETURNING seq, received_at, outcome),
-          counted AS (${countGone}),
-          unseen AS (DELETE FROM visible_deliveries v USING warehouses w, gone WHERE v.warehouse = w.name AND v.seq = gone.seq)
-          SELECT 1 FROM gone`,
+    expire: (age) =>
+      deleteDeliveries(sql`received_at < ${age} AND outcome <> 'pending'
+                           AND NOT EXISTS (SELECT FROM unloaded_deliveries u WHERE u.seq = i.seq)`),
   },
   quarantine: {
     keepMs: rules.quarantine_retention,

@@ -78,13 +78,12 @@ export const arrayText = (hashes: readonly string[]): string => `{${hashes.map((
 export const openStore = async (options: {
   url: ConnectionUrl;
   schema?: string;
-  application?: string;
   max?: number;
   erasures?: () => Erasures;
   keys?: () => readonly StoreKey[];
 }) => {
-  const { url, schema = 'callsync', application = 'callsync', max = 12 } = options;
-  const database = openDatabase({ url, schema, application, purpose: 'store', max });
+  const { url, schema = 'callsync', max = 12 } = options;
+  const database = openDatabase({ url, schema, application: 'callsync', purpose: 'store', max });
   const openErasures = lazily(options.erasures ?? refuseErasures);
   const keyedHash = lazily(() => createKeyedHash(openErasures().key));
   const keyOf = (subject: string): string => keyedHash()(subject);

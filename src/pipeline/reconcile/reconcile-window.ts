@@ -20,8 +20,7 @@ import {
 } from '../../store/windows/verdicts.ts';
 import { listReadRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps, WarehouseTarget } from '../deps.ts';
-import type { ListingComparison } from '../read/compare-listing.ts';
-import { readChanged } from '../read/read-changed.ts';
+import { type ListingComparison, readChanged } from '../read/read-changed.ts';
 import { compareWarehouse, healWarehouse } from './compare-warehouse.ts';
 import { askSingly, removeUnexpected } from './remove-unexpected.ts';
 

@@ -5,7 +5,6 @@ import { createAges } from '../../../src/calls/age.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { addHold } from '../../../src/pipeline/persons/hold.ts';
-import type { compareListing } from '../../../src/pipeline/read/compare-listing.ts';
 import { readChanged } from '../../../src/pipeline/read/read-changed.ts';
 import { reconcileWindow } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
@@ -220,7 +219,7 @@ const { signal } = new AbortController();
 const [dayBefore, lastDay] = [21, 20].map((ago) => textOf(Date.now() - ago * dayMs));
 const site = useInstallation({ calls: { ...even, count: 1_000, utterances: 12, from: dayBefore, to: lastDay } });
 beforeAll(() => site.backfill());
-const read = (level: Parameters<typeof compareListing>[1]['level'] = 'fields') =>
+const read = (level: Parameters<typeof readChanged>[1]['level'] = 'fields') =>
   readChanged(site.deps, { axis: 'timestamp', range: site.range, level, confirm: 'later', origin: 'test' }, signal);
 const bodies = () => column(site.store, `SELECT call_id || ':' || revision FROM ledger ORDER BY call_id`);
 const isTrue = async (callId: string): Promise<boolean> => {
