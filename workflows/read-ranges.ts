@@ -11,22 +11,16 @@ const secondsPerPart = 60;
 /** Ranges shorter than this are not split further for the sake of concurrency, in microseconds. */
 const shortestShare = 60_000_000;
 
-export interface RangeReading {
-  todo: Range[];
-  /** Ranges that are being read. */
-  active: Set<Range>;
-  totals: ReadTotals;
-  concurrency: number;
-  paused: boolean;
-  windowLength: number | undefined;
-}
+export type RangeReading = ReturnType<typeof beginReading>;
 
-/** A reading that begins, or goes on where another one ended. */
+type Before = { readonly totals?: ReadTotals; readonly paused?: boolean; readonly windowLength?: number | undefined };
+
+/** A reading that begins, or goes on where another one ended. `active`: ranges that are being read. */
 export const beginReading = (
   todo: readonly Range[],
   concurrency: number,
-  { totals = emptyTotals, paused = false, windowLength }: Partial<Omit<RangeReading, 'todo'>> = {},
-): RangeReading => ({ todo: [...todo], active: new Set(), totals, concurrency, paused, windowLength });
+  { totals = emptyTotals, paused = false, windowLength }: Before = {},
+) => ({ todo: [...todo], active: new Set<Range>(), totals, concurrency, paused, windowLength });
 
 type Part = Parameters<LiveActivities['readRangePart']>[0];
 

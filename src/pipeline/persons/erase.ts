@@ -213,7 +213,7 @@ const takeMore = async (deps: IngestDeps, requestId: string): Promise<void> => {
 const search = async (
   deps: Pick<IngestDeps, 'log' | 'store' | 'targets'>,
   { callIds, subjects, openedAt }: Omit<receipts.OpenErasure<unknown>, 'draft'>,
-): Promise<{ readonly found: ErasureCheck; readonly sealed: number }> => {
+) => {
   const { store, targets } = deps;
   const named = await findNamingCalls(store, subjects, { seenBefore: openedAt });
   const alive = await listFreeCalls(store, [...new Set([...callIds, ...named])], store);
@@ -278,14 +278,8 @@ export interface ErasureReceipt {
   readonly proof?: receipts.ReceiptProof;
 }
 
-/** Counts of unheld data after the erasure. The receipt is signed if all are 0. */
-interface ErasureCheck extends Purged {
-  readonly calls: number;
-  readonly documents: number;
-  /** Texts that name the person or a call, and that a hold keeps. */
-  readonly heldTexts: number;
-  readonly warehouses: readonly WarehouseCheck[];
-}
+/** Counts of unheld data after the erasure. The receipt is signed if all are 0. `heldTexts`: those that a hold keeps. */
+type ErasureCheck = Awaited<ReturnType<typeof search>>['found'];
 
 interface WarehouseCheck {
   readonly name: string;

@@ -10,15 +10,10 @@ import { EventEmitter, once } from 'node:events';
 /** One large page, or five of a hundred usual calls each: four travel, as the documented rate allows in a second, and one loads. */
 const defaultBytes = 20 * 1024 * 1024;
 
-/** Held for one page: acquired before the page is asked for, released when its bytes are freed. */
-export interface Permit {
-  /** reserved → filled: the true size replaces the expected one. No effect once released. */
-  fill(bytes: number): void;
-  /** → released. May be called more than once. */
-  release(): void;
-}
-
 export type MemoryLimit = ReturnType<typeof createMemoryLimit>;
+
+/** Held for one page: acquired before the page is asked for, released when its bytes are freed. */
+export type Permit = Awaited<ReturnType<MemoryLimit['acquire']>>;
 
 /** @param capacity bytes. */
 export const createMemoryLimit = (capacity: number = defaultBytes) => {
@@ -33,7 +28,7 @@ export const createMemoryLimit = (capacity: number = defaultBytes) => {
   const fits = (kind: string): boolean =>
     permits === 0 || held + (expected.get(kind) ?? Number.POSITIVE_INFINITY) <= capacity;
 
-  const reserve = (kind: string): Permit => {
+  const reserve = (kind: string) => {
     let size = expected.get(kind) ?? capacity;
     let isHeld = true;
     permits++;
@@ -44,13 +39,15 @@ export const createMemoryLimit = (capacity: number = defaultBytes) => {
       changes.emit('change');
     };
     return {
-      fill: (bytes) => {
+      /** reserved → filled: the true size replaces the expected one. No effect once released. */
+      fill: (bytes: number): void => {
         if (!isHeld) return;
         // The largest page, forgotten slowly, because the last page of a window and the pages of a night are small.
         expected.set(kind, Math.max(bytes, (expected.get(kind) ?? 0) * 0.98));
         resize(bytes);
       },
-      release: () => {
+      /** → released. May be called more than once. */
+      release: (): void => {
         if (!isHeld) return;
         isHeld = false;
         permits--;
@@ -60,15 +57,14 @@ export const createMemoryLimit = (capacity: number = defaultBytes) => {
   };
 
   /** As `acquire` without waiting, for prefetching a page; undefined if it does not fit. */
-  const tryAcquire = (kind: string): Permit | undefined =>
-    waiting.size === 0 && fits(kind) ? reserve(kind) : undefined;
+  const tryAcquire = (kind: string) => (waiting.size === 0 && fits(kind) ? reserve(kind) : undefined);
 
   /**
    * Waits, in turn, until a page of this kind fits; one larger than the limit fits when nothing else is held. The size
    * of a kind is learned from the pages that came; until the first is here it is held alone.
    * @throws the signal's reason.
    */
-  const acquire = async (kind: string, signal: AbortSignal): Promise<Permit> => {
+  const acquire = async (kind: string, signal: AbortSignal) => {
     signal.throwIfAborted();
     const own = Symbol(kind);
     waiting.add(own);
