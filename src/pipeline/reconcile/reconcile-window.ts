@@ -41,6 +41,35 @@ interface ReconcileWindowInput extends Omit<ReconcilePlan, 'windows'> {
  * @throws CallsyncError of the source or the store; a warehouse that is away is reported and gets no verdict.
  */
 export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, signal: AbortSignal) => {
+  const window = await listWindow(deps, input, signal);
+  const verdicts: StoredVerdict[] = [];
+  const unreachable: Record<string, CallsyncError> = {};
+  let removed = 0;
+  for (const target of deps.targets) {
+    try {
+      const judged = await reconcileWarehouse(deps, target, window, signal);
+      verdicts.push(judged.verdict);
+      removed += judged.removed;
+    } catch (error) {
+      if (!(error instanceof CallsyncError)) throw error;
+      unreachable[target.warehouse.name] = error;
+      deps.log('warehouse could not be reconciled', { warehouse: target.warehouse.name, code: error.code });
+    }
+  }
+  return {
+    verdicts,
+    /** Calls newly marked missing. */
+    markedMissing: window.gone.marked.length,
+    requests: window.reading.requests,
+    /** Unexpected calls that were removed, over all warehouses. */
+    removed,
+    /** Warehouses that could not be compared. */
+    unreachable,
+  };
+};
+
+/** Findings at the service and in the ledger, before any warehouse is compared. */
+const listWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, signal: AbortSignal) => {
   const { range, axis } = input;
   const before = await listWindowCalls(deps.store, input.column, range);
   const looked = await listLooked(deps, range);
@@ -69,63 +98,28 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
   const after = await listWindowCalls(deps.store, input.column, range);
   // Also calls that were unknown and became tombstones when they were read just now.
   const excluded = await findTombstones(deps.store, [...listing.calls.keys()]);
-  const window: ReconciledWindow = {
+  return {
     input,
     reading,
     gone,
     goneCount: missingBefore + (suspicious ? unlisted.length : gone.marked.length),
     suspicious,
+    /** Listed calls that are tombstones. */
     excluded,
+    /** Listed calls of parts that nobody had read. */
     firstRead: new Set([...reading.fresh].filter((id) => !isLate(id))),
+    /** Calls that every warehouse must have. */
     callIds: [...new Set([...listing.calls.keys(), ...after.map(({ callId }) => callId)])],
   };
-
-  const verdicts: StoredVerdict[] = [];
-  const unreachable: Record<string, CallsyncError> = {};
-  let removed = 0;
-  for (const target of deps.targets) {
-    try {
-      const judged = await reconcileWarehouse(deps, target, window, signal);
-      verdicts.push(judged.verdict);
-      removed += judged.removed;
-    } catch (error) {
-      if (!(error instanceof CallsyncError)) throw error;
-      unreachable[target.warehouse.name] = error;
-      deps.log('warehouse could not be reconciled', { warehouse: target.warehouse.name, code: error.code });
-    }
-  }
-  return {
-    verdicts,
-    /** Calls newly marked missing. */
-    markedMissing: gone.marked.length,
-    requests: reading.requests,
-    /** Unexpected calls that were removed, over all warehouses. */
-    removed,
-    /** Warehouses that could not be compared. */
-    unreachable,
-  };
 };
+
+type ReconciledWindow = Awaited<ReturnType<typeof listWindow>>;
 
 /** The parts of a window that were read or compared before: a new call elsewhere is no difference. */
 const listLooked = async ({ store }: ReadDeps, range: Range): Promise<Range[]> => [
   ...(await listReadRanges(store, range)),
   ...(await latestVerdicts(store, range)).map(windowOf),
 ];
-
-/** Findings at the service and in the ledger, before any warehouse is compared. */
-interface ReconciledWindow {
-  readonly input: ReconcileWindowInput;
-  readonly reading: Awaited<ReturnType<typeof readChanged>>;
-  readonly gone: GoneCalls;
-  readonly goneCount: number;
-  readonly suspicious: boolean;
-  /** Listed calls that are tombstones. */
-  readonly excluded: ReadonlySet<string>;
-  /** Listed calls of parts that nobody had read. */
-  readonly firstRead: ReadonlySet<string>;
-  /** Calls that every warehouse must have. */
-  readonly callIds: readonly string[];
-}
 
 const reconcileWarehouse = async (
   deps: ReconcileDeps,
