@@ -97,19 +97,13 @@ export const createWarehouse = (name: string, config: WarehouseConfig, store: St
     warn,
   });
 
-/** The settings of a warehouse by its name. @throws CallsyncError USAGE_WAREHOUSE */
-export const configuredWarehouse = (config: Config, name: string): WarehouseConfig => {
-  const found = Object.hasOwn(config.warehouses, name) ? config.warehouses[name] : undefined;
-  if (found !== undefined) return found;
+/** The settings of a warehouse by its name, and where its tables and marts are. @throws CallsyncError USAGE_WAREHOUSE */
+export const settingsOf = (config: Config, name: string) => {
+  const settings = Object.hasOwn(config.warehouses, name) ? config.warehouses[name] : undefined;
+  if (settings !== undefined) return { settings, place: kindOf(settings).place(settings) };
   throw terminal('USAGE_WAREHOUSE', `There is no warehouse “${name}” in the configuration.`, {
     hint: `Use one of: ${Object.keys(config.warehouses).join(', ')}.`,
   });
-};
-
-/** The settings of a warehouse, and where its tables and marts are. @throws CallsyncError USAGE_WAREHOUSE */
-export const settingsOf = (config: Config, name: string) => {
-  const settings = configuredWarehouse(config, name);
-  return { settings, place: kindOf(settings).place(settings) };
 };
 
 /** The groups of readers, under the names that PostgreSQL gives them unless an operator chooses others. */

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Range } from '../../../schemas/orchestration.ts';
 import type { ReconcileProgress } from '../../../workflows/messages.ts';
-import { configuredWarehouse, openWarehouse, openWarehouses, processedFieldOf } from '../../app/activity-deps.ts';
+import { openWarehouse, openWarehouses, processedFieldOf, settingsOf } from '../../app/activity-deps.ts';
 import { askList, openSource } from '../../app/open-source.ts';
 import { type Services, withStore } from '../../app/services.ts';
 import { lastFailure, openTemporal } from '../../app/temporal.ts';
@@ -200,7 +200,7 @@ warehouse, worker, Temporal or store did not answer.`,
     const { config } = services;
     const range = awaitedRange(options, config.analytics.time_zone, Date.now());
     const warehouses = options.warehouse ?? Object.keys(config.warehouses);
-    for (const name of warehouses) configuredWarehouse(config, name);
+    for (const name of warehouses) settingsOf(config, name);
     const { axis } = requireAxis(config.source.list, processedFieldOf(config));
     const { sourceLevel: source, warehouseLevel: warehouse } = options;
     const timeoutMs = options.start ? options.timeout : 0;

@@ -1,4 +1,4 @@
-import { configuredWarehouse, openWarehouse, openWarehouses } from '../../app/activity-deps.ts';
+import { openWarehouse, openWarehouses, settingsOf } from '../../app/activity-deps.ts';
 import { openStoreService, withServices, withStore } from '../../app/services.ts';
 import { openTemporal } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
@@ -19,7 +19,7 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
     examples: [`callsync warehouse ${origin} postgres`],
     within: withServices,
     run: async (name, _options, services) => {
-      configuredWarehouse(services.config, name);
+      settingsOf(services.config, name);
       const store = await openStoreService(services);
       await openWarehouses(services, store);
       const rewrite = origin === 'rebuild';
