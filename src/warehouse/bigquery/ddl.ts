@@ -104,25 +104,25 @@ const partitioned = (table: Table, layout: Layout): Relation => ({
   clusteredBy: ['call_id'],
 });
 
-/** Schema of the one staging table of a load: a row per call, tombstone or log row, everything below it nested. */
-export const stagingFields = (layout: Layout): readonly Field[] => {
-  const nested = (table: Table, skip: readonly string[]): Field => ({
-    name: table.name,
-    type: 'STRUCT',
-    mode: 'REPEATED',
-    fields: table.columns.filter((column) => !skip.includes(column.name)).map(stagedField),
-  });
-  return [
-    { name: 'n', type: 'INT64', mode: 'REQUIRED' },
-    { name: 'kind', type: 'STRING', mode: 'REQUIRED' },
-    ...nullable({ call_id: 'STRING', call_key: 'STRING', call_timestamp: 'INT64' }),
-    ...nullable({ revision: 'INT64', content_hash: 'STRING', sent_before: 'BOOL', moved: 'BOOL' }),
-    ...[...keptTables(layout.documents), tableOf('changes')].map((table) =>
-      nested(table, ['call_id', 'call_timestamp']),
-    ),
-    ...logTables.map((table) => nested(table, [])),
-  ];
+/** Tables whose rows are staged, with the columns that a staged row has of its own. */
+export const stagedTables = ({ documents }: Pick<Layout, 'documents'>): readonly Table[] => {
+  const ofCalls = [...keptTables(documents), tableOf('changes')].map((table) => ({
+    ...table,
+    columns: table.columns.filter(({ name }) => name !== 'call_id' && name !== 'call_timestamp'),
+  }));
+  return [...ofCalls, ...logTables];
 };
+
+/** Schema of the one staging table of a load: a row per call, tombstone or log row, everything below it nested. */
+export const stagingFields = (layout: Layout): readonly Field[] => [
+  { name: 'n', type: 'INT64', mode: 'REQUIRED' },
+  { name: 'kind', type: 'STRING', mode: 'REQUIRED' },
+  ...nullable({ call_id: 'STRING', call_key: 'STRING', call_timestamp: 'INT64' }),
+  ...nullable({ revision: 'INT64', content_hash: 'STRING', sent_before: 'BOOL', moved: 'BOOL' }),
+  ...stagedTables(layout).map(
+    ({ name, columns }): Field => ({ name, type: 'STRUCT', mode: 'REPEATED', fields: columns.map(stagedField) }),
+  ),
+];
 
 // Timestamps are staged as microseconds, JSON and decimals as text: the script converts them by rules of ours.
 const stagedField = (column: Column): Field => {

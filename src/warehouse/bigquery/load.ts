@@ -4,13 +4,12 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
 import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
-import { keptTables, tableOf } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
 import { canonicalDecimal, contentHash } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { type Layout, logTables, stagingFields } from './ddl.ts';
+import { type Layout, stagedTables, stagingFields } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
 import { type Part, writeLoadScript } from './load-script.ts';
 import { isMoved, splitByPartitions } from './partitions.ts';
@@ -154,34 +153,28 @@ type EncodedBatch = Awaited<ReturnType<typeof encodeBatch>>;
 export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: boolean) => {
   const lines: Buffer[] = [];
   const filled = new Set<string>();
+  const tables = stagedTables(layout);
   const addLine = (
     head: Readonly<Record<string, unknown>>,
-    tables: readonly ReturnType<typeof stagingOf>[],
-    rowsOf: Readonly<Record<string, readonly Row[]>>,
+    rowsOf: Readonly<Record<string, readonly Row[] | undefined>> = {},
   ): void => {
     const line: Record<string, unknown> = { n: lines.length, ...head };
-    for (const { name, stage } of tables) {
-      const rows = rowsOf[name] ?? [];
+    for (const table of tables) {
+      const rows = rowsOf[table.name] ?? [];
       if (rows.length === 0) continue;
-      filled.add(name);
-      line[name] = rows.map(stage);
+      filled.add(table.name);
+      line[table.name] = rows.map((row) => stagedRow(table, row));
     }
     lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
   };
-  const childTables = [...keptTables(layout.documents), tableOf('changes')].map((table) =>
-    stagingOf(table, ['call_id', 'call_timestamp']),
-  );
   for (const call of batch.calls) {
     const flat = call.flatten();
-    addLine(headOf(call, flat, batch.keyOf(call.callId)), childTables, { ...flat, changes: call.changes });
+    addLine(headOf(call, flat, batch.keyOf(call.callId)), { ...flat, changes: call.changes });
   }
   for (const { callId: call_id, callKey: call_key, revision } of batch.tombstones)
-    addLine({ kind: 'tombstone', call_id, call_key, revision, sent_before: false }, [], {});
-  for (const table of logTables) {
-    const tables = [stagingOf(table, [])];
-    for (const row of batch.logs[table.name as keyof LoadBatch['logs']] ?? [])
-      addLine({ kind: 'log' }, tables, { [table.name]: [row] });
-  }
+    addLine({ kind: 'tombstone', call_id, call_key, revision, sent_before: false });
+  for (const [table, rows] of Object.entries(batch.logs))
+    for (const row of rows) addLine({ kind: 'log' }, { [table]: [row] });
   const media = compress ? [await buffer(Readable.from(lines).pipe(createGzip({ level: 1 })))] : lines;
   return { media, stagedRows: lines.length, filled };
 };
@@ -194,18 +187,14 @@ const stagedValues: Readonly<Partial<Record<ColumnType, (value: never) => unknow
   decimal: canonicalDecimal,
 };
 
-/** Rows of a table as fields of a staging row; those without a value are left out. */
-const stagingOf = ({ name: table, columns }: Table, skip: readonly string[]) => {
-  const staged = columns.filter(({ name }) => !skip.includes(name));
-  const stage = (row: Row): Readonly<Record<string, unknown>> => {
-    const fields: Record<string, unknown> = {};
-    for (const { name, type } of staged) {
-      const value = row[name];
-      if (value !== null && value !== undefined) fields[name] = stagedValues[type]?.(value as never) ?? value;
-    }
-    return fields;
-  };
-  return { name: table, stage };
+/** A row of a table as fields of a staging row; those without a value are left out. */
+const stagedRow = ({ columns }: Table, row: Row): Readonly<Record<string, unknown>> => {
+  const fields: Record<string, unknown> = {};
+  for (const { name, type } of columns) {
+    const value = row[name];
+    if (value !== null && value !== undefined) fields[name] = stagedValues[type]?.(value as never) ?? value;
+  }
+  return fields;
 };
 
 const headOf = (call: CallLoad, flat: FlatRows, call_key: string) => {

@@ -74,7 +74,7 @@ export const migrate = async (schema: Schema): Promise<void> => {
 };
 
 /** Takes no lock that a load or query waits for. */
-const readRelations = async (db: Queryable, layout: Layout): Promise<FoundRelations> => {
+export const readRelations = async (db: Queryable, layout: Pick<Layout, 'schema'>): Promise<FoundRelations> => {
   const rows = await db.query<{ relation: string; comment: string | null; columns: Record<string, string | null> }>`
       SELECT coalesce(c.relname, '') AS relation, obj_description(c.oid, 'pg_class') AS comment,
             coalesce(json_object_agg(a.attname, col_description(c.oid, a.attnum)) FILTER (WHERE a.attname IS NOT NULL), '{}') AS columns

@@ -4,15 +4,12 @@ import { type Database, runAll } from '../../postgres/database.ts';
 import { describeView, type View } from '../warehouse.ts';
 import { createView } from './ddl.ts';
 import { quote } from './layout.ts';
-import { changeSchema } from './migrate.ts';
+import { changeSchema, readRelations } from './migrate.ts';
 
 /** @returns the names of the views that were created or replaced. @throws CallsyncError DATABASE_… */
 export const ensureViews = async (db: Database, schema: string, views: readonly View[]): Promise<readonly string[]> => {
-  const found = await db.query<{ name: string; comment: string | null }>`
-      SELECT c.relname AS name, obj_description(c.oid, 'pg_class') AS comment
-        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ${schema} AND c.relkind = 'v'`;
-  const comments = new Map(found.map(({ name, comment }) => [name, comment]));
-  const changed = views.filter((view) => comments.get(view.name) !== describeView(view));
+  const found = await readRelations(db, { schema });
+  const changed = views.filter((view) => found.get(view.name)?.comment !== describeView(view));
   if (changed.length === 0) return [];
   const marts = { what: 'the marts', forMs: 0, hint: '; callsync tries again at the next start.' };
   const apply = (statements: readonly string[]): Promise<void> =>
