@@ -4,7 +4,8 @@ import { allowReaderToLeave, endOutput, exitOnSignals } from './shell/output.ts'
 import { runProgram } from './shell/program.ts';
 
 allowReaderToLeave();
-boundMemory();
+// A worker may wait for work for long.
+boundMemory(process.argv[2] === 'worker');
 exitOnSignals();
 await runProgram(process.argv.slice(2));
 await endOutput();

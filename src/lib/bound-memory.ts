@@ -1,8 +1,11 @@
 /** V8's limits of memory, for processes that run for long. */
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
-/** Lets the heap of this process and of its threads grow less than V8 would. Call it at the start. */
-export const boundMemory = (): void => {
+/**
+ * Lets the heap of this process and of its threads grow less than V8 would. Call it at the start.
+ * @param isLongIdle young objects get their space only with `growYoung`.
+ */
+export const boundMemory = (isLongIdle = false): void => {
   // By default V8 lets the old space grow for long, but a reader's pages are garbage within a second. A worker that
   // holds 60 MB would reach 500.
   // A smaller limit costs too much: each collection marks the whole heap. Workers raise it.
@@ -10,30 +13,39 @@ export const boundMemory = (): void => {
   // A collection of young objects takes a millisecond, and helpers would often wait for a core for longer.
   setFlagsFromString('--no-parallel-scavenge');
   setFlagsFromString('--no-concurrent-array-buffer-sweeping');
-  keepYoungSmall();
+  keepYoungSmall(isLongIdle);
 };
 
 /** V8 collects the old space when about `percent` of the used memory has been added. Bytes of bodies count. */
 export const limitGrowth = (percent: number): void => setFlagsFromString(`--heap-growing-percent=${percent}`);
 
+const stay = () => setFlagsFromString('--semi-space-growth-factor=1');
+
 /**
  * V8's space of young objects would grow to 33 MB and stay so large, in each thread. In a running isolate only the
  * growth can be limited: so the space grows at once, and then no more.
  */
-const keepYoungSmall = (): void => {
-  const youngBytes = 16 * 1024 * 1024;
+const keepYoungSmall = (isLongIdle: boolean): void => {
   // For threads: each has an isolate of its own. With 1 MB, a load's would be collected twice as often.
   setFlagsFromString('--min-semi-space-size=2');
   setFlagsFromString('--max-semi-space-size=4');
-  const kept: unknown[] = [];
-  const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
-  while (size() < youngBytes && kept.length < 500) kept.push(new Array(5_000).fill(0));
-  const stay = () => setFlagsFromString('--semi-space-growth-factor=1');
-  stay();
+  if (isLongIdle) stay();
+  else growYoung();
   // The start of a thread sets it back at some time before it is online.
   process.on('worker', (thread) => {
     const again = setInterval(stay, 2);
     const end = () => clearInterval(again);
     thread.once('online', stay).once('online', end).once('exit', end);
   });
+};
+
+const youngBytes = 16 * 1024 * 1024;
+
+/** Gives young objects the space that much work needs. */
+export const growYoung = (): void => {
+  setFlagsFromString('--semi-space-growth-factor=2');
+  const kept: unknown[] = [];
+  const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
+  while (size() < youngBytes && kept.length < 500) kept.push(new Array(5_000).fill(0));
+  stay();
 };

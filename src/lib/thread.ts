@@ -1,9 +1,11 @@
 /** One thread for work on many bytes, from the first work on: one core would otherwise limit a load. */
 import { kTransferable, kValue, Tinypool } from 'tinypool';
+import { growYoung } from './bound-memory.ts';
 
 let pool: Tinypool | undefined;
 
 const open = (): Tinypool => {
+  growYoung();
   const opened = new Tinypool({
     // Without a least number, work that waits would be left behind by a thread that ends.
     minThreads: 1,
