@@ -55,7 +55,6 @@ export const countriesOf = ({ countries }: Pick<PrivacyConfig, 'countries'>) => 
  * @throws CallsyncError CONFIG_INVALID, SEAL_KEY
  */
 export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
-  const countries = countriesOf(config);
   const disabled = new Set<string>(config.disabled_detectors);
   const rules = [...config.rules, ...profileRules[config.profile]];
   const former = (keys.former ?? []).map((bytes, index) => ({ id: config.former_keys[index]?.id ?? '', bytes }));
@@ -64,7 +63,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   const known = rules.find(({ path }) => path === knownPath);
   const options = openRules({
     isOn: (name) => !disabled.has(name),
-    countries,
+    countries: countriesOf(config),
     patterns: config.patterns.map(({ name, pattern }) => ({ name, pattern: new RegExp(pattern, 'gu') })),
     rules: compileRules(rules, (rule) => matched.add(rule)),
     keys: tokenKeys,
