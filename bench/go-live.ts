@@ -1,7 +1,7 @@
 /**
- * `callsync go-live` over a year of calls, against a service that allows 40 requests in 10 s, with default settings. Prints
- * the used share of that limit, requests beside the necessary ones (pages, and one confirmation), and the time of the
- * first proven day. Options: --calls N, --days N, --json FILE. About 3 minutes.
+ * A year of calls by `callsync go-live`, against a service that allows 40 requests in 10 s, with default settings. Prints the
+ * used share of that limit, requests beside the necessary ones (pages, and one confirmation), and the time of the first
+ * proven day. Options: --calls N, --days N, --json FILE. About 3 minutes.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 /**
- * `callsync serve` as a process, in turns with that of another checkout. Prints the processor time of a delivery at full
+ * A process of `callsync serve`, in turns with that of another checkout. Prints the processor time of a delivery at full
  * speed, p99 at 80 % of it, and memory before and at the peak. These are medians of the rounds.
  * Options: --beside FOLDER (a built checkout), --rounds N, --seconds N, --connections N, --json FILE. About 2 minutes.
  */
