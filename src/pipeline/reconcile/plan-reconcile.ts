@@ -5,6 +5,7 @@ import type { Range, ReconcilePlan, ReconcileRequest, ReconcileTotals } from '..
 import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError, describeError } from '../../lib/errors.ts';
 import { dayMicros as day } from '../../lib/timestamps.ts';
+import { axisOf, isCuttable } from '../../source/list/list-query.ts';
 import { lastLoads } from '../../store/ledger/read-ledger.ts';
 import { noteComparison } from '../../store/windows/comparisons.ts';
 import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
@@ -114,6 +115,19 @@ const cutDays = (range: Range): Range[] => {
   return windows;
 };
 
+/** Days that were joined as empty have a verdict each where a call came since: it belongs to one of them. */
+const cutUnlessEmpty = async (
+  { source: { list } }: ReconcileDeps,
+  axis: string,
+  window: Range,
+  signal: AbortSignal,
+) => {
+  if (window.to - window.from <= day || !isCuttable(axisOf(list.list, axis))) return [window];
+  for await (const { count } of list.readPages({ window: { axis, ...window }, summary: true, signal }))
+    return count > 0 ? cutDays(window) : [window];
+  return [window];
+};
+
 /** After this many failed windows in a row, the service or the store counts as failing, not a window. */
 const mostFailuresInRow = 3;
 
@@ -131,23 +145,25 @@ export const reconcileWindows = async (
   let { done, totals } = options.resume ?? { done: 0, totals: emptyReconcileTotals };
   let failures = 0;
   if (plan.loads === true) await loadWaiting(deps);
-  for (const { warehouseLevel, ...range } of plan.windows.slice(done)) {
+  for (const { warehouseLevel, ...window } of plan.windows.slice(done)) {
     options.signal.throwIfAborted();
     const { axis, column, level, acceptEmpty } = plan;
     try {
-      const asked = { axis, column, level, warehouseLevel, acceptEmpty, range };
-      const result = await reconcileWindow(deps, asked, options.signal);
-      totals = addTotals(totals, totalsOf(result));
+      for (const range of await cutUnlessEmpty(deps, axis, window, options.signal)) {
+        const asked = { axis, column, level, warehouseLevel, acceptEmpty, range };
+        const result = await reconcileWindow(deps, asked, options.signal);
+        totals = addTotals(totals, totalsOf(result));
+        await noteComparisons(deps, range, ({ name }) => result.unreachable[name]);
+      }
       failures = 0;
-      await noteComparisons(deps, range, ({ name }) => result.unreachable[name]);
     } catch (error) {
       failures += 1;
-      if (!options.signal.aborted) await noteComparisons(deps, range, () => error);
+      if (!options.signal.aborted) await noteComparisons(deps, window, () => error);
       // A terminal failure would end the comparison of withdrawn days, and the sweep would begin it again each minute.
       const mayRest = plan.loads === true && error instanceof CallsyncError && error.kind === 'terminal';
       const isRow = failures >= Math.min(mostFailuresInRow, plan.windows.length);
       if (!(error instanceof CallsyncError) || (isRow && !mayRest)) throw error;
-      deps.log('window could not be reconciled', { axis, ...range, code: error.code });
+      deps.log('window could not be reconciled', { axis, ...window, code: error.code });
       totals = addTotals(totals, { ...emptyReconcileTotals, windows: 1, failed: 1 });
     }
     done += 1;

@@ -64,19 +64,21 @@ export type DayComparisons = Readonly<Record<Count, number>>;
 
 /**
  * By warehouse, and by UTC day of the calls, in microseconds. Withdrawals compare nothing, and a window of several days
- * says nothing of one. A difference that stays is counted once, however often it is found.
+ * says something of each only if it is empty. A difference that stays is counted once, however often it is found.
  */
 export const readComparisons = (db: Queryable, range: { readonly from: number; readonly to: number }) =>
   db.query<DayComparisons & { warehouse: string; day: number }>`
       WITH compared AS (
-        SELECT *, date_trunc('day', window_from, 'UTC') AS day, missing + different - healed AS left_open FROM verdicts
-         WHERE window_from >= ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)} AND compared_by <> ${comparedByNone}
-           AND window_to <= date_trunc('day', window_from, 'UTC') + interval '1 day'),
+        SELECT *, missing + different - healed AS left_open FROM verdicts,
+               generate_series(date_trunc('day', window_from, 'UTC'), window_to - interval '1 microsecond', interval '24 hours') AS day
+         WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)}
+           AND day >= ${toTimestamp(range.from)} AND day < ${toTimestamp(range.to)} AND compared_by <> ${comparedByNone}
+           AND (window_to <= date_trunc('day', window_from, 'UTC') + interval '24 hours' OR calls_listed + missing + different + deleted = 0)),
       counted AS (
-        SELECT *, row_number() OVER (PARTITION BY warehouse, day ORDER BY window_to - window_from DESC, verdict_id DESC) AS place,
+        SELECT *, row_number() OVER (PARTITION BY warehouse, day ORDER BY least(window_to - window_from, interval '24 hours') DESC, verdict_id DESC) AS place,
                greatest(0, missing - coalesce(lag(least(missing, left_open)) OVER earlier, 0)) AS newly_missing,
                greatest(0, different - coalesce(lag(left_open - least(missing, left_open)) OVER earlier, 0)) AS newly_different
-          FROM compared WINDOW earlier AS (PARTITION BY warehouse, axis, window_from, window_to ORDER BY verdict_id))
+          FROM compared WINDOW earlier AS (PARTITION BY warehouse, axis, day, window_from, window_to ORDER BY verdict_id))
       SELECT warehouse, ${toMicros('day')} AS day, max(calls_listed) FILTER (WHERE place = 1) AS calls_listed,
              max(calls_found) FILTER (WHERE place = 1) AS calls_found, max(excluded) FILTER (WHERE place = 1) AS excluded,
              max(deleted) FILTER (WHERE place = 1) AS deleted, sum(newly_missing)::bigint AS missing,

@@ -2,7 +2,9 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import type { ReconcileRequest } from '../../../schemas/orchestration.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
+import { readReport } from '../../../src/health/coverage/report.ts';
 import { terminal, transient } from '../../../src/lib/errors.ts';
+import { nowMicros } from '../../../src/lib/timestamps.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
@@ -86,6 +88,16 @@ test('days before the first call are compared together, asked for or not, and pr
   expect(await opened.reconcile()).toMatchObject({ windows: 16, proven: 16 });
   expect(await cut({})).toEqual([]);
   expect(await cut({ force: true })).toEqual(expected);
+  const counts = async () =>
+    (await readReport(opened.store, { range, warehouses: ['main'], version: 'test', now: nowMicros() })).days
+      .slice(0, 100)
+      .map(({ state, calls_listed, missing }) => `${state} ${calls_listed} ${missing}`);
+  const empty = Array<string>(100).fill('proven 0 0');
+  expect(await counts()).toEqual(empty);
+  const late = new Date((range.from + 20.5 * day) / 1000).toISOString();
+  await opened.simulator.insert({ timestamp: late, qualified: late });
+  expect(await opened.reconcile({ force: true })).toMatchObject({ windows: 45, healed: 1, missing: 1 });
+  expect(await counts()).toEqual(empty.with(20, 'healed 1 1'));
 });
 
 test('the warehouse says how fresh and proven it is, also while nothing is loaded, and only when due', async () => {
