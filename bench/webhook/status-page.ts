@@ -46,7 +46,7 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
         newestVisible: at - 1_000,
         loaded: 60,
       })),
-      sync: { lag: 2, watermarkAge: 2, lastError: null, failedAt: null },
+      sync: { lag: 2, watermark: new Date(0), watermarkAge: 2, lastError: null, failedAt: null },
       openProblems: 0,
       grantedRequests: 20,
       refused: { ...nothing, newestAge: null },

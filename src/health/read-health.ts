@@ -81,7 +81,8 @@ interface Flow {
 interface SyncHealth {
   /** Since the service's newest calls were last read; null before the first success. */
   readonly lag: number | null;
-  /** Since the watermark: the age of the oldest part that is not read. */
+  /** The beginning of the oldest part that is not read, and its age. */
+  readonly watermark: Date;
   readonly watermarkAge: number;
   readonly lastError: string | null;
   readonly failedAt: Date | null;
@@ -160,7 +161,7 @@ export const readHealth = async (
 ) => {
   // The watermark first: calls read up to it are in the ledger by then, and so in the pending counts that follow.
   const [sync] = await db.query<SyncHealth>(
-    `SELECT greatest(0, ${age(readToSql)}) AS "watermarkAge", last_error AS "lastError", failed_at AS "failedAt",
+    `SELECT ${readToSql} AS watermark, greatest(0, ${age(readToSql)}) AS "watermarkAge", last_error AS "lastError", failed_at AS "failedAt",
             CASE WHEN seen_to IS NOT NULL THEN greatest(0, ${age('seen_to')}) END AS lag FROM watermarks w WHERE name = 'sync'`,
   );
   const counters = await readCounters(db);

@@ -12,7 +12,7 @@ test('finds nothing in an installation with a backlog alone', () => {
 });
 
 const proof = { warehouse: 'main', unproven: 0, withdrawn: 0, waiting: 0, suspiciousEmpty: 0, oldestAge: null };
-const sync = { lag: 5, watermarkAge: 9, lastError: null, failedAt: null };
+const sync = { lag: 5, watermark: new Date(0), watermarkAge: 9, lastError: null, failedAt: null };
 test.each<[string, Partial<Readings>, boolean, string]>([
   ['stale', { sync: { ...sync, lag: 61, lastError: 'SERVICE_UNREACHABLE' } }, false, '61 s (SERVICE_UNREACHABLE)'],
   ['stale', { sync: { ...sync, lag: null, watermarkAge: 600, lastError: 'E' } }, false, 'been read yet (E).'],

@@ -95,6 +95,8 @@ test('tells how far sync is, and what of the request limit is granted', async ()
   const sync = { lag: expect.closeTo(1_249, -2), watermarkAge: expect.closeTo(172_849, -2) };
   const expected = { sync: { ...sync, lastError: 'SERVICE_UNREACHABLE' }, grantedRequests: 1 };
   expect(await read()).toMatchObject(expected);
+  const [stored] = await store.query<{ watermark: Date }>('SELECT watermark FROM watermarks');
+  expect((await read()).sync?.watermark).toEqual(stored?.watermark);
   // Sync went on without a window that could not be shown complete.
   await store.query(`INSERT INTO window_problems (axis, window_from, window_to, problem, resolved_at)
      SELECT 'qualified', now() - days * interval '1 day', now() - interval '1 day', 'refused', CASE days WHEN 4 THEN now() END

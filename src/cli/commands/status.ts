@@ -150,7 +150,7 @@ const figuresOf = ({ epoch, calls, tombstones, unread, holds, inbox, warehouses,
   quarantineOpen: quarantine.count,
   rereadsWaiting: rest.rereads.count,
   rereadsUnanswered: rest.rereads.unanswered,
-  watermarks: rest.sync === null ? {} : { sync: new Date(rest.at - rest.sync.watermarkAge * 1000).toISOString() },
+  watermarks: rest.sync === null ? {} : { sync: rest.sync.watermark.toISOString() },
   sync: rest.sync && { lagSeconds: rest.sync.lag, lastError: rest.sync.lastError, failedAt: rest.sync.failedAt },
 });
 

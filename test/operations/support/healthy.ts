@@ -19,7 +19,7 @@ export const healthy: Readings = {
   ...{ inbox: { count: 1, oldestAge: 2, outcomes: {} }, quarantine: { count: 0, oldestAge: null } },
   ...{ rereads: { count: 0, oldestAge: null, unanswered: 0 }, refused: { count: 0, oldestAge: null, newestAge: null } },
   ...{ warehouses: [warehouse], workerAge: 14, maintenance: null, syncEvery: 60, callsPerMinute: 62.4 },
-  sync: { lag: 65, watermarkAge: 9e8, lastError: null, failedAt: null },
+  sync: { lag: 65, watermark: new Date(0), watermarkAge: 9e8, lastError: null, failedAt: null },
   flow: { arrived: 60, merged: 59, refused: 0, deliveryAge: 1, callAge: 4 },
   proofs: [{ warehouse: 'main', unproven: 0, withdrawn: 0, waiting: 0, suspiciousEmpty: 0, oldestAge: null }],
   usages: [{ warehouse: 'main', jobs: { used: 5, limit: Number.POSITIVE_INFINITY } }],
