@@ -17,7 +17,7 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
   const nothing = { count: 0, oldestAge: null };
   const names = ['postgres', 'bigquery'];
   const days = Array.from({ length: shownDays }, (_, index) => ({
-    date: new Date(at - (shownDays - index) * dayMs).toISOString().slice(0, 10),
+    day: new Date(at - (shownDays - index) * dayMs).toISOString().slice(0, 10),
     state: 'proven' as const,
     calls: 4_000,
   }));
@@ -56,10 +56,11 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
     },
     away: { store: null, temporal: null },
     requestsAMinute: 120,
-    days: Object.fromEntries(names.map((name) => [name, days])),
+    warehouses: names,
+    days: names.flatMap((warehouse) => days.map((one) => ({ ...one, warehouse }))),
     spool: nothing,
     funnel: [{ warehouse: null, calls: 1_000, p50: 0.2, p95: 1.5 }],
-    ways: { both: 900_000, pollOnly: 90_000, webhookOnly: 9_000, importOnly: 1_000 },
+    ways: { calls: 1_000_000, missing: 0, both: 900_000, pollOnly: 90_000, webhookOnly: 9_000, importOnly: 1_000 },
     backfills: [],
     limits: [{ what: 'Requests to the service', used: 20, limit: 40, note: 'in any 10 s, by all workers' }],
     events: Array.from({ length: shownEvents }, (_, index) => ({

@@ -15,17 +15,23 @@ import { openBrowser } from './support/browser.ts';
 import { healthy, warehouse } from './support/healthy.ts';
 
 const evil = `<img src=x onerror="alert(1)">'&`;
-const day = (date: string, state: PageState['days'][string][number]['state']) => ({ date, state, calls: 7 });
+const day = (date: string, state: PageState['days'][number]['state']) => ({
+  ...{ day: date, warehouse: 'main' },
+  state,
+  calls: 7,
+});
+const ways = { calls: 10, both: 8, pollOnly: 1, webhookOnly: 1, importOnly: 0, missing: 0 };
 const calm: PageState = {
   ...{ at: healthy.at, version: '1.2.3', health: healthy, away: { store: null, temporal: null }, requestsAMinute: 12 },
   ...{
-    days: { main: [day('2026-01-02', 'proven')] },
+    warehouses: ['main'],
+    days: [day('2026-01-02', 'proven')],
     provenThrough: '2026-01-03',
     spool: null,
   },
   ...{ backfills: [], events: [] },
   funnel: [{ warehouse: null, calls: 9, p50: 0.2, p95: 1.5 }],
-  ways: { both: 8, pollOnly: 1, webhookOnly: 1, importOnly: 0 },
+  ways,
   limits: [{ what: 'Requests', used: 20, limit: 40, note: '' }],
 };
 
@@ -66,7 +72,7 @@ test('shows four figures, and nothing that is zero', () => {
   expect(draw({ ...calm, health: refused }, 'figures')).toContain('188 in the last hour');
   expect(draw(calm, 'waiting')).toMatch(/Inbox 1 2.0 s/);
   expect(draw(calm, 'waiting')).not.toMatch(/Quarantine|Rereads|Spool/);
-  expect(draw({ ...calm, ways: { ...calm.ways, pollOnly: 0 } }, 'ways')).not.toContain('Poll only');
+  expect(draw({ ...calm, ways: { ...ways, pollOnly: 0 } }, 'ways')).not.toContain('poll only');
   const empty = drawSections({ ...calm, health: { ...healthy, inbox: { ...healthy.inbox, count: 0 } } }, null);
   expect(empty.find(({ id }) => id === 'waiting')?.content.text).toContain('hidden');
 });
@@ -130,7 +136,8 @@ test('shows hostile names as text, under a policy that runs nothing but its own 
     ...calm,
     // The headline names it too.
     health: { ...healthy, warehouses: [{ ...warehouse, name: evil, lastError: evil, liveOldestAge: 901 }] },
-    days: { [evil]: calm.days.main ?? [] },
+    warehouses: [evil],
+    days: calm.days.map((one) => ({ ...one, warehouse: evil })),
     backfills: [{ ...backfill, name: evil, status: evil, error: evil }],
     events: [{ at: 0, kind: evil, what: evil, actor: evil }],
     limits: [{ what: evil, used: 1, limit: 2, note: evil }],

@@ -1,5 +1,6 @@
 /** State of each day per warehouse (proven, healed, unproven or unread), from verdicts and read ranges. */
 
+import { addTotals } from '../../../schemas/orchestration.ts';
 import { formatCount, formatSpan, nounOf } from '../../lib/count-of.ts';
 import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
 import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
@@ -77,11 +78,6 @@ const byState = (share: (state: CoverageState) => number) =>
 const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, number> =>
   byState((state) => lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from));
 
-const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics => {
-  const ways = Object.keys(noDeliveries) as (keyof DeliveryStatistics)[];
-  return Object.fromEntries(ways.map((way) => [way, a[way] + b[way]])) as unknown as DeliveryStatistics;
-};
-
 export const buildCoverage = (input: CoverageInput) => {
   const { from, to, warehouses, verdicts, webhooks } = input;
   const painted = warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
@@ -112,9 +108,21 @@ export const buildCoverage = (input: CoverageInput) => {
   };
   const days: ReturnType<typeof dayFrom>[] = [];
   for (let start = Math.floor(from / day) * day; start < to; start += day) days.push(dayFrom(start));
-  const deliveries = days.reduce((sum, one) => addDeliveries(sum, one.deliveries), noDeliveries);
+  const deliveries = days.reduce<DeliveryStatistics>((sum, one) => addTotals(sum, one.deliveries), noDeliveries);
   return { from, to, warehouses, days, deliveries, webhooks };
 };
+
+/** A row for each day and warehouse. */
+export const listDayRows = ({ days, warehouses }: Pick<Coverage, 'days' | 'warehouses'>) =>
+  days.flatMap((one) =>
+    warehouses.map((warehouse) => ({
+      /** `YYYY-MM-DD`, UTC. */
+      day: dateOf(one.from / 1000),
+      warehouse,
+      state: one.byWarehouse[warehouse] ?? 'unread',
+      calls: one.deliveries.calls,
+    })),
+  );
 
 /** A delivery and its one retry have had their chance after this. */
 const deliveryTime = 120_000_000;
@@ -196,18 +204,21 @@ export const drawCoverage = (coverage: Coverage, width = 100): string => {
   ].join('\n');
 };
 
+/** The ways on which calls arrived, with their numbers. */
+export const listWays = ({ both, pollOnly, webhookOnly, importOnly }: DeliveryStatistics) =>
+  Object.entries({
+    'webhook and poll': both,
+    'poll only': pollOnly,
+    'webhook only': webhookOnly,
+    'import only': importOnly,
+  });
+
 /** How calls arrived, and how many webhooks were lost. */
 const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
   const { calls } = deliveries;
-  const ways = [
-    ['webhook and poll', deliveries.both],
-    ['poll only', deliveries.pollOnly],
-    ['webhook only', deliveries.webhookOnly],
-    ['import only', deliveries.importOnly],
-  ] as const;
   const lines = [
     `Calls: ${formatCount(calls)}`,
-    ...ways.map(
+    ...listWays(deliveries).map(
       ([way, count]) => `  ${way.padEnd(17)} ${formatCount(count).padStart(9)}  ${formatShare(count, calls)}`,
     ),
   ];

@@ -69,60 +69,60 @@ const kinds: Readonly<Record<string, readonly [command: string, remark?: string]
  * @throws CallsyncError of the store
  */
 export const explainDay = async (store: Queryable, input: WhyInput): Promise<Reason[]> => {
-  const { readings, now } = input;
+  const { readings, now, warehouses } = input;
   const range = { from: input.day, to: Math.min(input.day + day, now) };
   if (range.from >= range.to) return [{ ...range, ...nobody, text: 'The day has not begun.', command: null }];
-  const asked = `--from ${dateOf(range.from / 1000)} --to ${dateOf((range.from + day) / 1000)}`;
   const verdicts = await latestVerdicts(store, range);
-  const reasonsOf = await readReasons(
-    store,
-    verdicts.map(({ verdict_id }) => verdict_id),
-  );
+  const ids = verdicts.map(({ verdict_id: id }) => id);
+  const reasonsOf = await readReasons(store, ids);
   const problems = await problemsWithin(store, range);
-  const read = await listReadRanges(store, range);
-  const begun = await firstReadInstant(store);
-  const painting = { ...range, warehouses: input.warehouses, read, verdicts };
-  const layers = input.warehouses.map((name) => [name, paint(painting, name)] as const);
+  const painting = { ...range, warehouses, read: await listReadRanges(store, range), verdicts };
+  const layers = warehouses.map((name) => [name, paint(painting, name)] as const);
   // A problem of the service may be older than the proof, or of another axis.
   const open = unite(layers.flatMap(([, { proven, healed }]) => subtract([range], [...proven, ...healed])));
   const found: Reason[] = [];
   const add = (part: Interval, said: Said, within: readonly Interval[] = open): void => {
-    const command =
-      said.command === null
-        ? null
-        : `callsync ${said.command}${/backfill|reconcile/.test(said.command) ? ` ${asked}` : ''}`;
     for (const cut of intersect([range], intersect(within, [part])))
-      found.push({ ...nobody, ...said, ...cut, command });
+      found.push({ ...nobody, ...said, ...cut, command: commandFor(said.command, range.from) });
   };
 
-  const skew = readings.at * 1000 - now;
-  if (Math.abs(skew) > mostSkew) {
-    const ahead = `${formatSpan(Math.abs(skew) / 1e6)} ${skew > 0 ? 'ahead of' : 'behind'}`;
-    const text = `The clock of the store is ${ahead} the clock of this machine. Set both by NTP.`;
-    add(range, { text, command: 'doctor' });
-  }
+  const skew = describeSkew(readings.at * 1000 - now);
+  if (skew !== undefined) add(range, skew);
   for (const one of problems) add(one, describeProblem(one));
-  const unread = subtract(layers[0]?.[1].unread ?? [], problems);
-  for (const part of unread) add(part, describeUnread(input, part, begun));
+  const begun = await firstReadInstant(store);
+  for (const part of subtract(layers[0]?.[1].unread ?? [], problems)) add(part, describeUnread(input, part, begun));
   for (const [warehouse, painted] of layers) {
     const mine = verdicts.filter((one) => one.warehouse === warehouse);
-    const overlapping = (parts: readonly Interval[]) =>
-      mine.filter((one) => intersect(parts, [windowOf(one)]).length > 0);
-    for (const state of ['unproven', 'suspicious_empty'] as const)
-      for (const one of overlapping(painted[state]).filter(({ outcome }) => outcome === state))
-        for (const said of describeVerdict(one, reasonsOf.get(one.verdict_id)))
-          add(windowOf(one), { ...said, warehouse }, painted[state]);
+    for (const one of mine) {
+      const state = one.outcome === 'unproven' || one.outcome === 'suspicious_empty' ? painted[one.outcome] : [];
+      for (const said of describeVerdict(one, reasonsOf.get(one.verdict_id)))
+        add(windowOf(one), { ...said, warehouse }, state);
+    }
     const uncompared = intersect([range], painted.read);
     if (uncompared.length === 0) continue;
     const pending = await pendingWithin(store, warehouse, range);
     const failed = await readFailedComparisons(store, warehouse);
     for (const part of uncompared) {
-      const withdrawn = overlapping([part]).findLast(isWithdrawn);
-      const failure = failed.findLast((one) => intersect([one], [part]).length > 0)?.error;
+      const isIn = (one: Interval): boolean => intersect([one], [part]).length > 0;
+      const withdrawn = mine.findLast((one) => isWithdrawn(one) && isIn(windowOf(one)));
+      const failure = failed.findLast(isIn)?.error;
       add(part, { ...describeRead(input, { warehouse, withdrawn, failure, pending }), warehouse });
     }
   }
   return found.sort((left, right) => left.from - right.from);
+};
+
+/** As it is typed: commands about a range take that of the day. */
+const commandFor = (command: string | null, start: number): string | null => {
+  if (command === null || !/backfill|reconcile/.test(command)) return command && `callsync ${command}`;
+  return `callsync ${command} --from ${dateOf(start / 1000)} --to ${dateOf((start + day) / 1000)}`;
+};
+
+/** @param skew microseconds by which the clock of the store is ahead */
+const describeSkew = (skew: number): Said | undefined => {
+  if (Math.abs(skew) <= mostSkew) return undefined;
+  const ahead = `${formatSpan(Math.abs(skew) / 1e6)} ${skew > 0 ? 'ahead of' : 'behind'}`;
+  return { text: `The clock of the store is ${ahead} the clock of this machine. Set both by NTP.`, command: 'doctor' };
 };
 
 const nobody = { warehouse: null, since: null, calls: [] } as const;

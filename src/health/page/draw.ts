@@ -5,13 +5,15 @@
 import { formatCount, formatInstant, formatShare, formatSpan, nounOf } from '../../lib/count-of.ts';
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge } from '../conditions.ts';
-import { coverageStates, stateSigns } from '../coverage/coverage.ts';
+import { coverageStates, listWays, stateSigns } from '../coverage/coverage.ts';
 import type { Reason } from '../coverage/why.ts';
 import type { Waiting } from '../read-health.ts';
 import type { ActionName } from './access.ts';
 import { countColumns } from './draw-report.ts';
 import { type Columns, type Html, html, type Part, table } from './html.ts';
-import { type JudgedDay, type PageBackfill, type PageDay, type PageState, sumUp, type UsedLimit } from './state.ts';
+import { type JudgedDay, type PageBackfill, type PageState, sumUp, type UsedLimit } from './state.ts';
+
+type PageDay = PageState['days'][number];
 
 type Section = { readonly id: string; readonly content: Html };
 
@@ -120,11 +122,11 @@ const figures = ({ health, provenThrough, funnel }: PageState): Section => {
   return { id: 'figures', content };
 };
 
-const coverage = ({ days }: PageState): Section =>
+const coverage = ({ days, warehouses }: PageState): Section =>
   section(
     'coverage',
     'Calls by day (UTC)',
-    html`<ul class="legend">${[...coverageStates].reverse().map((state) => html`<li><span class="chip ${state}" aria-hidden="true">${stateSigns[state].mark}</span>${stateSigns[state].name}</li>`)}</ul>${Object.entries(days).map(([name, all]) => html`<h3>${name}</h3>${drawCalendar(name, all)}`)}`,
+    html`<ul class="legend">${[...coverageStates].reverse().map((state) => html`<li><span class="chip ${state}" aria-hidden="true">${stateSigns[state].mark}</span>${stateSigns[state].name}</li>`)}</ul>${warehouses.map((name) => html`<h3>${name}</h3>${drawCalendar(name, days)}`)}`,
   );
 
 type Queue = readonly [name: string, queue: Waiting | null | undefined, then: string];
@@ -184,20 +186,14 @@ const limitColumns: Columns<UsedLimit> = {
 };
 const limits = ({ limits: all }: PageState): Section => folded('limits', 'Limits', table('Limits', limitColumns, all));
 
-const ways = ({ ways: { both, pollOnly, webhookOnly, importOnly } }: PageState): Section => {
-  const sum = both + pollOnly + webhookOnly + importOnly;
+const ways = ({ ways: all }: PageState): Section => {
+  const used = all === undefined ? [] : listWays(all).filter(([, count]) => count > 0);
+  const sum = used.reduce((total, [, count]) => total + count, 0);
   const columns: Columns<readonly [string, number]> = {
     Way: ([way]) => way,
     Calls: ([, count]) => formatCount(count),
     Share: ([, count]) => formatShare(count / sum),
   };
-  const counts = {
-    'Webhook and poll': both,
-    'Poll only': pollOnly,
-    'Webhook only': webhookOnly,
-    'Import only': importOnly,
-  };
-  const used = Object.entries(counts).filter(([, count]) => count > 0);
   return sum === 0 ? nothing('ways') : folded('ways', 'How calls came', table('How calls came', columns, used));
 };
 
@@ -225,18 +221,19 @@ const month = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' })
 const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 
 /** The month stands at its first day and at the first cell. */
-const drawDay = (warehouse: string, { date, state, calls }: PageDay, index: number): Html => {
+const drawDay = ({ warehouse, day: date, state, calls }: PageDay, index: number): Html => {
   const label = `${date}: ${stateSigns[state].name}, ${formatCount(calls)} ${nounOf(calls, 'call')}`;
   const name = index === 0 || date.endsWith('-01') ? `${month.format(Date.parse(date))} ` : '';
   return html`<li><a class="day ${state}" href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${date}" title="${label}"><span class="unseen">${label}</span><span aria-hidden="true"><span>${name}${Number(date.slice(8))}</span><span>${stateSigns[state].mark}</span><b>${calls > 0 && compact.format(calls)}</b></span></a></li>`;
 };
 
-const drawCalendar = (name: string, days: readonly PageDay[]): Html => {
+const drawCalendar = (name: string, all: readonly PageDay[]): Html => {
+  const days = all.filter(({ warehouse }) => warehouse === name);
   const [first] = days;
   if (first === undefined) return html`<p>Nothing is read yet.</p>`;
-  const before = Array.from({ length: weekdayOf(first.date) }, () => html`<li aria-hidden="true"></li>`);
+  const before = Array.from({ length: weekdayOf(first.day) }, () => html`<li aria-hidden="true"></li>`);
   const heads = weekdays.map((weekday) => html`<span>${weekday}</span>`);
-  return html`<div class="week" aria-hidden="true">${heads}</div><ol class="week" aria-label="Days of ${name}">${before}${days.map((day, index) => drawDay(name, day, index))}</ol>`;
+  return html`<div class="week" aria-hidden="true">${heads}</div><ol class="week" aria-label="Days of ${name}">${before}${days.map(drawDay)}</ol>`;
 };
 
 const form = (token: string, action: ActionName, content: Part): Html =>

@@ -7,19 +7,12 @@ import { listEvents } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge, type Readings } from '../conditions.ts';
-import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
+import { listDayRows, readCoverage } from '../coverage/coverage.ts';
 import type { Reason } from '../coverage/why.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
 import type { NamedUsage, StepLatency, Waiting } from '../read-health.ts';
 
 export type PageState = Awaited<ReturnType<PageReader['readState']>>;
-
-export interface PageDay {
-  /** `YYYY-MM-DD`, UTC. */
-  readonly date: string;
-  readonly state: CoverageState;
-  readonly calls: number;
-}
 
 export interface JudgedDay {
   readonly verdicts: readonly StoredVerdict[];
@@ -133,12 +126,6 @@ export const createPageReader = (input: {
       backfills(),
       events(),
     ]);
-    const daysOf = (warehouse: string): PageDay[] =>
-      (covered?.days ?? []).map((cell) => ({
-        date: dateOf(cell.from / 1000),
-        state: cell.byWarehouse[warehouse] ?? 'unread',
-        calls: cell.deliveries.calls,
-      }));
     const at = Date.now();
     return {
       at,
@@ -147,13 +134,14 @@ export const createPageReader = (input: {
       health: health ?? null,
       /** Since when store and Temporal do not answer; null while they do. */
       away: { store: since.store(health === undefined, at), temporal: since.temporal(running === undefined, at) },
-      /** By warehouse, oldest first. */
-      days: Object.fromEntries(warehouses.map((name) => [name, daysOf(name)])),
+      warehouses,
+      /** Oldest first. */
+      days: covered === undefined ? [] : listDayRows(covered),
       provenThrough: through ?? null,
       /** Deliveries that the receiver of this process keeps on disk, shown also while the store is away; null without a receiver. */
       spool: input.readSpool?.() ?? null,
       funnel: measured ?? [],
-      ways: covered?.deliveries ?? { both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0 },
+      ways: covered?.deliveries,
       /** Null while Temporal does not answer. */
       backfills: running ?? null,
       limits: [

@@ -57,10 +57,11 @@ export const readMonth = async (db: Queryable, range: { readonly from: number; r
   };
 };
 
-type Count = 'calls_listed' | 'calls_found' | 'excluded' | 'missing' | 'different' | 'healed' | 'deleted';
+/** Counts of the comparisons of a day, as `verdicts` names them. */
+export const counts = ['calls_listed', 'calls_found', 'excluded', 'missing', 'different', 'healed', 'deleted'] as const;
 
 /** Calls of the widest comparison of the day, and differences of all its comparisons: later ones find healed calls equal. */
-export type DayComparisons = Readonly<Record<Count, number>>;
+export type DayComparisons = Readonly<Record<(typeof counts)[number], number>>;
 
 /**
  * By warehouse, and by UTC day of the calls, in microseconds. Withdrawals compare nothing, and a window of several days
