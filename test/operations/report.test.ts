@@ -131,7 +131,7 @@ test('deliveries are counted although their rows have expired, and events that a
   expect(await column(here.store, 'SELECT count(*)::int FROM inbox')).toEqual([0]);
   expect((await read()).deliveries).toEqual({ accepted: 1, rejected: 3 });
   await here.query(
-    `INSERT INTO callsync.events (at, kind, what) SELECT '2026-01-21', 'pause', n::text FROM generate_series(1, 1005) n`,
+    `INSERT INTO callsync.events (at, kind, what) SELECT '2026-01-21', 'quarantine', n::text FROM generate_series(1, 1005) n`,
   );
   expect(await read()).toMatchObject({ events_left_out: 5, oldest_event: '2026-01-21 00:00:00' });
 });

@@ -84,16 +84,21 @@ const cancel = async ({ name, handle, status }: Found): Promise<Answer> => {
 
 const named = argument('<name>', 'name of the backfill');
 
-/** @throws terminal USAGE_BACKFILL */
-const find = async ({ client, prefix }: TemporalService, name: string) => {
-  const handle = backfillHandle(client, prefix, name);
-  const { status } = await handle.describe().catch((cause: unknown) => {
-    if (!(cause instanceof WorkflowNotFoundError)) throw cause;
-    throw terminal('USAGE_BACKFILL', `There is no backfill named “${name}”.`, {
-      hint: 'Run callsync backfill list for the names.',
+/** For `.catch`: Temporal knows nothing of that name. @throws terminal USAGE_BACKFILL, USAGE_SCHEDULE */
+const refuseUnknown =
+  (code: 'USAGE_BACKFILL' | 'USAGE_SCHEDULE', name: string) =>
+  (cause: unknown): never => {
+    if (!(cause instanceof WorkflowNotFoundError) && !(cause instanceof ScheduleNotFoundError)) throw cause;
+    const [what, command] = code === 'USAGE_BACKFILL' ? ['', ''] : ['scheduled ', ' schedule'];
+    throw terminal(code, `There is no ${what}backfill named “${name}”.`, {
+      hint: `Run callsync backfill${command} list for the names.`,
       cause,
     });
-  });
+  };
+
+const find = async ({ client, prefix }: TemporalService, name: string) => {
+  const handle = backfillHandle(client, prefix, name);
+  const { status } = await handle.describe().catch(refuseUnknown('USAGE_BACKFILL', name));
   // As Temporal calls it.
   return { name, handle, status: status.name as string };
 };
@@ -159,12 +164,7 @@ const lastResults = async ({ client, prefix }: TemporalService, { info }: Schedu
 type Schedule = ReturnType<typeof backfillSchedule>;
 type Act = (schedule: Schedule, name: string, temporal: TemporalService) => Promise<Answer>;
 
-const tell: Act = async (schedule, name) => {
-  const facts = factsOf(name, await schedule.describe());
-  return [facts, describeSchedule(facts)];
-};
-
-const show: Act = async (schedule, name, temporal) => {
+const tell: Act = async (schedule, name, temporal) => {
   const description = await schedule.describe();
   const facts = factsOf(name, description);
   const results = await lastResults(temporal, description);
@@ -201,14 +201,10 @@ const aboutSchedule = (verb: string, does: string, act: Act) =>
     args: [name],
     examples: [`callsync backfill schedule ${verb} nightly`],
     within: withTemporal,
-    run: (name, _options, temporal) =>
-      act(backfillSchedule(temporal.client, temporal.prefix, name), name, temporal).catch((cause: unknown) => {
-        if (!(cause instanceof ScheduleNotFoundError)) throw cause;
-        throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
-          hint: 'Run callsync backfill schedule list for the names.',
-          cause,
-        });
-      }),
+    run: async (name, _options, temporal) => {
+      const schedule = backfillSchedule(temporal.client, temporal.prefix, name);
+      return await act(schedule, name, temporal).catch(refuseUnknown('USAGE_SCHEDULE', name));
+    },
   });
 
 const schedule = group({
@@ -277,7 +273,7 @@ const schedule = group({
         return [all, all.map(describeSchedule).join('\n') || 'There is none.'];
       },
     }),
-    show: aboutSchedule('show', 'show a schedule with its last results', show),
+    show: aboutSchedule('show', 'show a schedule with its last results', tell),
     pause: aboutSchedule('pause', 'stop starting runs', pause),
     resume: aboutSchedule('resume', 'start runs again', unpause),
     run: aboutSchedule('run', 'start a run now, in addition to its schedule', trigger),

@@ -6,7 +6,7 @@ import { terminal } from '../../lib/errors.ts';
 import { marts } from '../../marts/render-views.ts';
 import { requireFrom } from '../../warehouse/warehouse.ts';
 import { argument, leaf, option } from '../shell/define.ts';
-import { abortOnSignals, renderTable } from '../shell/output.ts';
+import { renderTable, untilStopped } from '../shell/output.ts';
 
 const readSql = async (argument: string): Promise<string> => {
   const sql = argument === '-' ? await text(process.stdin) : argument;
@@ -94,6 +94,9 @@ const place = (sql: string, position: string | undefined): string => {
   return ` (line ${before.length}, character ${[...(before.at(-1) as string)].length + 1})`;
 };
 
+/** A server that does not answer must not delay the end of the process. */
+const leaveMs = 5_000;
+
 export default leaf({
   args: [argument('<sql>', 'one query in the SQL of the warehouse, or - for standard input')],
   options: {
@@ -118,7 +121,9 @@ query runs under a role that can only read tables and marts (reader_url_file, el
     const { marts } = settingsOf(services.config, warehouse.name).place;
     const reader = requireFrom(warehouse, 'openReader')({ marts });
     services.defer(() => reader.close());
-    const rows = await abortOnSignals((signal) => reader.ask(sql, signal)).catch(explainAt(sql));
+    const { signal, leave } = untilStopped();
+    signal.addEventListener('abort', () => setTimeout(leave, leaveMs));
+    const rows = await reader.ask(sql, signal).finally(leave).catch(explainAt(sql));
     return [{ warehouse: warehouse.name, rows }, renderTable(rows)];
   },
 });

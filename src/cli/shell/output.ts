@@ -162,13 +162,17 @@ export const untilStopped = () => {
   const controller = new AbortController();
   const { signal } = controller;
   let by: string | undefined;
-  atSignal = (_exit, name) => {
+  let leave: (() => never) | undefined;
+  atSignal = (exit, name) => {
     by = name;
+    leave = exit;
     controller.abort();
   };
   const aborted = once(signal, 'abort');
   return {
     signal,
+    /** Ends the process as by the signal, if there was one. */
+    leave: (): void => leave?.(),
     /**
      * Resolves at the signal, or as the first of `ends` settles. Meanwhile the process stays, even without sockets.
      * @returns the signal
@@ -179,27 +183,4 @@ export const untilStopped = () => {
       return by;
     },
   };
-};
-
-/** A server that does not answer must not delay the end of the process. */
-const leaveMs = 5_000;
-
-/**
- * Runs `work`, which Ctrl-C, SIGTERM and SIGHUP abort. The process ends as by that signal once `work` has ended, after 5 seconds
- * at the latest.
- */
-export const abortOnSignals = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
-  const controller = new AbortController();
-  let leave: (() => never) | undefined;
-  atSignal = (exit) => {
-    leave = exit;
-    controller.abort();
-    setTimeout(exit, leaveMs);
-  };
-  try {
-    return await work(controller.signal);
-  } finally {
-    leave?.();
-    atSignal = undefined;
-  }
 };

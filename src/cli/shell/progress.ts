@@ -1,5 +1,4 @@
-/** Progress on standard error: a bar on a terminal where the size is known, else a line every few seconds. */
-import { SingleBar } from 'cli-progress';
+/** Progress on standard error: one line that changes on a terminal, else a line every few seconds. */
 import type { BackfillProgress } from '../../../workflows/messages.ts';
 import { countOf, formatCount, formatSpan, nounOf, secondsLeft } from '../../lib/count-of.ts';
 import type { ImportProgress } from '../../pipeline/import/import-file.ts';
@@ -11,23 +10,20 @@ type Shown = { readonly percentage: number | null; readonly text: string; readon
 
 /** @param last time of the last line, in milliseconds; work that ends before the next one prints only its result */
 const createView = <P>(title: string, describe: (progress: P) => Shown, last = 0) => {
-  let bar: SingleBar | undefined;
+  const { isTTY, columns } = process.stderr;
   return {
     update: (progress: P): void => {
       const { percentage, text, isLast = false } = describe(progress);
-      if (process.stderr.isTTY && percentage !== null) {
-        if (bar === undefined) {
-          const format = `${title} {bar} {percentage} % | {text}`;
-          bar = new SingleBar({ format, hideCursor: true, stream: process.stderr });
-          bar.start(100, percentage, { text });
-        }
-        bar.update(percentage, { text });
-      } else if (isLast || Date.now() - last >= lineEveryMs) {
+      const line = `${title}: ${percentage === null ? '' : `${percentage} %, `}${text}`;
+      if (isTTY) process.stderr.write(`\r\u001b[K${line.slice(0, columns - 1)}`);
+      else if (isLast || Date.now() - last >= lineEveryMs) {
         last = Date.now();
-        process.stderr.write(`${title}: ${percentage === null ? '' : `${percentage} %, `}${text}\n`);
+        process.stderr.write(`${line}\n`);
       }
     },
-    stop: (): void => bar?.stop(),
+    stop: (): void => {
+      if (isTTY) process.stderr.write('\n');
+    },
   };
 };
 

@@ -6,27 +6,16 @@ import { readFileSync } from 'node:fs';
  */
 export const script = `'use strict';
 const live = document.getElementById('live');
-const waiting = new Map();
-const replace = (next) => {
-  const { id } = next;
-  const present = document.getElementById(id);
-  if (present === null) return;
-  const active = document.activeElement;
-  if (active !== null && present.contains(active) && active.closest('form, .command') !== null) {
-    waiting.set(id, next);
-    return;
-  }
-  waiting.delete(id);
-  const places = active !== null && present.contains(active) ? [...present.querySelectorAll('a, button, summary, [tabindex]')] : [];
-  const place = places.indexOf(active);
+const reachable = 'a, button, summary, [tabindex]';
+const replace = (present, next) => {
+  const place = [...present.querySelectorAll(reachable)].indexOf(document.activeElement);
   const [before, after] = [present, next].map((one) => one.querySelector('details'));
   if (before && after) after.open = before.open;
   const scrolled = [...present.querySelectorAll('.scroll')].map((one) => one.scrollLeft);
   present.replaceWith(next);
   next.querySelectorAll('.scroll').forEach((one, index) => { one.scrollLeft = scrolled[index] ?? 0; });
-  if (place >= 0) [...next.querySelectorAll('a, button, summary, [tabindex]')][place]?.focus();
+  [...next.querySelectorAll(reachable)][place]?.focus();
 };
-document.addEventListener('focusout', () => setTimeout(() => { for (const next of waiting.values()) replace(next); }, 0));
 document.addEventListener('click', async (event) => {
   const button = event.target instanceof Element ? event.target.closest('button.copy') : null;
   if (button === null) return;
@@ -47,10 +36,12 @@ const look = async () => {
     const answer = await fetch('/', { signal: AbortSignal.timeout(20000) });
     if (!answer.ok) throw new Error(String(answer.status));
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const active = document.activeElement?.closest('form, .command');
     for (const next of page.querySelectorAll('main > section')) {
-      if (drawn.get(next.id) === next.outerHTML) continue;
+      const present = document.getElementById(next.id);
+      if (drawn.get(next.id) === next.outerHTML || present === null || present.contains(active)) continue;
       drawn.set(next.id, next.outerHTML);
-      replace(next);
+      replace(present, next);
     }
     live.textContent = 'Live, ' + page.getElementById('live').textContent.replace('As of', 'drawn');
   } catch {

@@ -3,18 +3,7 @@ import { type Queryable, sql, toMicros, toTimestamp } from '../../postgres/datab
 import { comparedByNone } from '../windows/verdicts.ts';
 
 /** Events that an auditor asks for; `outage` to `recovery` is the time in which a condition held. */
-const shownKinds = [
-  'outage',
-  'recovery',
-  'privacy',
-  'version',
-  'hold',
-  'reconcile',
-  'backfill',
-  'replay',
-  'pause',
-  'resume',
-];
+const shownKinds = ['outage', 'recovery', 'privacy', 'version', 'hold', 'reconcile', 'backfill', 'quarantine'];
 const mostEvents = 1_000;
 
 /** Counts by the time at which everything happened. @param range microseconds */
