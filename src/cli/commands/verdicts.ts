@@ -4,28 +4,23 @@ import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
 import { group, leaf } from '../shell/define.ts';
+import { lines } from '../shell/output.ts';
 
-const findingsOf = ({ verdicts, broken, cut }: ChainCheck, entry: string): string[] => [
-  ...(broken.length > 0 ? [`${broken.length} of ${verdicts} ${entry}s altered or signed with an unknown key`] : []),
-  ...cut.map(
-    (head) => `${entry} ${head.verdict_id} of epoch ${head.ledger_epoch} is gone: the end was cut off or restored`,
-  ),
-];
+type Check = ChainCheck & Partial<Awaited<ReturnType<typeof verifyVerdicts>>[number]>;
 
-const describeCheck = (check: Awaited<ReturnType<typeof verifyVerdicts>>[number]): string => {
-  const { warehouse, verdicts, intact, copy } = check;
-  const without = copy === null ? ', warehouse not reached: its copy was not compared' : '';
-  if (intact) return `${warehouse}: ${verdicts} verdicts, chain intact${without}`;
+/** @param entry of the chain: verdict or receipt */
+const describeCheck = (name: string, entry: string, { verdicts: count, broken, cut, copy }: Check): string => {
   const differing = copy?.differing.length ?? 0;
-  const findings = findingsOf(check, 'verdict');
-  if (differing > 0) findings.push(`${differing} differ from the warehouse's copy`);
-  return `${warehouse}: CHANGED (${findings.join('; ')})${without}`;
+  const findings = lines(
+    broken.length > 0 && `${broken.length} of ${count} ${entry}s altered or signed with an unknown key`,
+    cut.map(
+      (head) => `${entry} ${head.verdict_id} of epoch ${head.ledger_epoch} is gone: the end was cut off or restored`,
+    ),
+    differing > 0 && `${differing} differ from the warehouse's copy`,
+  ).replaceAll('\n', '; ');
+  const without = copy === null ? ', warehouse not reached: its copy was not compared' : '';
+  return `${name}: ${findings === '' ? `${count} ${entry}s, chain intact` : `CHANGED (${findings})`}${without}`;
 };
-
-const describeReceipts = (check: ChainCheck & { readonly intact: boolean }): string =>
-  check.intact
-    ? `erasures: ${check.verdicts} receipts, chain intact`
-    : `erasures: CHANGED (${findingsOf(check, 'receipt').join('; ')})`;
 
 export default group({
   commands: {
@@ -39,7 +34,8 @@ export default group({
         const chain = await verifyReceipts(store);
         const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
         const isChanged = [...checks, receipts].some(({ intact }) => !intact);
-        const text = [...checks.map(describeCheck), describeReceipts(receipts)].join('\n');
+        const of = checks.map((check) => describeCheck(check.warehouse, 'verdict', check));
+        const text = lines(of, describeCheck('erasures', 'receipt', receipts));
         return [[...checks, receipts], text, isChanged && 'incomplete'];
       },
     }),

@@ -37,6 +37,7 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
   const plan = { axis, column, level: request.level ?? settings.level, acceptEmpty: request.acceptEmpty ?? false };
   const warehouseLevel = request.warehouseLevel ?? 'guards';
   const warehouses = namesOf(deps);
+  const join = <W extends Range>(windows: readonly W[]) => joinEmpty(deps.store, windows, deps.windows.max);
 
   if (request.withdrawn === true) {
     const windows = settings.enabled ? await listWithdrawn(deps.store, { axis, warehouses }) : [];
@@ -46,19 +47,13 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
     const range = asked ?? { from: Math.max(to - settings.span, (await firstReadInstant(deps.store)) ?? to), to };
     const windows = cuttable ? cutDays(range) : [range].filter(({ from }) => from < range.to);
     const open = again ? windows : await findUnjudged(deps.store, { axis, warehouses, windows });
-    const joined = cuttable ? (await joinEmpty(deps.store, open, deps.windows.max)).reverse() : open;
+    const joined = cuttable ? (await join(open)).reverse() : open;
     return { ...plan, windows: joined.map((window) => ({ ...window, warehouseLevel })) };
   }
   const listed = await listDays(deps.store, { axis, warehouses, to });
   const isOpen = (one: JudgedDay): boolean => again || !one.judged;
-  const days = {
-    open: await joinEmpty(deps.store, listed.filter(isOpen), deps.windows.max),
-    judged: await joinEmpty(
-      deps.store,
-      listed.filter((one) => !isOpen(one)),
-      deps.windows.max,
-    ),
-  };
+  const judged = listed.filter((one) => !isOpen(one));
+  const days = { open: await join(listed.filter(isOpen)), judged: await join(judged) };
   const loadedAt = settings.rowsDays > 0 ? await lastLoads(deps.store, column, warehouses) : new Map<number, number>();
   return { ...plan, windows: chooseDays(days, settings, { to, loadedAt, again, openLevel: request.warehouseLevel }) };
 };
