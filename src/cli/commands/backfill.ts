@@ -84,21 +84,16 @@ const cancel = async ({ name, handle, status }: Found): Promise<Answer> => {
 
 const named = argument('<name>', 'name of the backfill');
 
-/** For `.catch`: Temporal knows nothing of that name. @throws terminal USAGE_BACKFILL, USAGE_SCHEDULE */
-const refuseUnknown =
-  (code: 'USAGE_BACKFILL' | 'USAGE_SCHEDULE', name: string) =>
-  (cause: unknown): never => {
-    if (!(cause instanceof WorkflowNotFoundError) && !(cause instanceof ScheduleNotFoundError)) throw cause;
-    const [what, command] = code === 'USAGE_BACKFILL' ? ['', ''] : ['scheduled ', ' schedule'];
-    throw terminal(code, `There is no ${what}backfill named “${name}”.`, {
-      hint: `Run callsync backfill${command} list for the names.`,
-      cause,
-    });
-  };
-
+/** @throws terminal USAGE_BACKFILL */
 const find = async ({ client, prefix }: TemporalService, name: string) => {
   const handle = backfillHandle(client, prefix, name);
-  const { status } = await handle.describe().catch(refuseUnknown('USAGE_BACKFILL', name));
+  const { status } = await handle.describe().catch((cause: unknown) => {
+    if (!(cause instanceof WorkflowNotFoundError)) throw cause;
+    throw terminal('USAGE_BACKFILL', `There is no backfill named “${name}”.`, {
+      hint: 'Run callsync backfill list for the names.',
+      cause,
+    });
+  });
   // As Temporal calls it.
   return { name, handle, status: status.name as string };
 };
@@ -201,10 +196,14 @@ const aboutSchedule = (verb: string, does: string, act: Act) =>
     args: [name],
     examples: [`callsync backfill schedule ${verb} nightly`],
     within: withTemporal,
-    run: async (name, _options, temporal) => {
-      const schedule = backfillSchedule(temporal.client, temporal.prefix, name);
-      return await act(schedule, name, temporal).catch(refuseUnknown('USAGE_SCHEDULE', name));
-    },
+    run: (name, _options, temporal) =>
+      act(backfillSchedule(temporal.client, temporal.prefix, name), name, temporal).catch((cause: unknown) => {
+        if (!(cause instanceof ScheduleNotFoundError)) throw cause;
+        throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
+          hint: 'Run callsync backfill schedule list for the names.',
+          cause,
+        });
+      }),
   });
 
 const schedule = group({

@@ -1,6 +1,5 @@
 /** State of each day per warehouse (proven, healed, unproven or unread), from verdicts and read ranges. */
 
-import { addTotals } from '../../../schemas/orchestration.ts';
 import { formatCount, formatSpan, nounOf } from '../../lib/count-of.ts';
 import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
 import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
@@ -78,6 +77,11 @@ const byState = (share: (state: CoverageState) => number) =>
 const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, number> =>
   byState((state) => lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from));
 
+const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics => {
+  const ways = Object.keys(noDeliveries) as (keyof DeliveryStatistics)[];
+  return Object.fromEntries(ways.map((way) => [way, a[way] + b[way]])) as unknown as DeliveryStatistics;
+};
+
 export const buildCoverage = (input: CoverageInput) => {
   const { from, to, warehouses, verdicts, webhooks } = input;
   const painted = warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
@@ -108,7 +112,7 @@ export const buildCoverage = (input: CoverageInput) => {
   };
   const days: ReturnType<typeof dayFrom>[] = [];
   for (let start = Math.floor(from / day) * day; start < to; start += day) days.push(dayFrom(start));
-  const deliveries = days.reduce<DeliveryStatistics>((sum, one) => addTotals(sum, one.deliveries), noDeliveries);
+  const deliveries = days.reduce((sum, one) => addDeliveries(sum, one.deliveries), noDeliveries);
   return { from, to, warehouses, days, deliveries, webhooks };
 };
 
