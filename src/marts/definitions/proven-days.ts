@@ -12,7 +12,12 @@ export const rowsProvenShare =
 /** Verdicts that still say something: of the present ledger, on the axis that is proven now, the latest of each window. */
 const latestVerdicts = (d: MartDialect): string => `numbered AS (
   SELECT
-    v.*,
+    v.verdict_id,
+    v.window_from,
+    v.window_to,
+    v.outcome,
+    v.warehouse_level,
+    v.compared_at,
     ROW_NUMBER() OVER (PARTITION BY v.window_from, v.window_to ORDER BY v.verdict_id DESC) AS nth
   FROM ${d.table('verdicts')} AS v
   JOIN ${d.table('sync_state')} AS s ON s.proven_axis = v.axis AND s.ledger_epoch = v.ledger_epoch

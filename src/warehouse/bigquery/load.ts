@@ -12,6 +12,7 @@ import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Layout, stagedTables, stagingFields } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
 import { type Part, writeLoadScript } from './load-script.ts';
+import { encryptionOf, tableResource } from './migrate.ts';
 import { isMoved, splitByPartitions } from './partitions.ts';
 import { type Jobs, jobTimeoutMs, type Queries, queryConfiguration } from './queries.ts';
 import type { Quota } from './quota.ts';
@@ -233,13 +234,10 @@ export const createStaging = ({ config, rest, clock, pause }: Connection) => {
     fullName: (table: string) => `${config.project}.${dataset}.${table}`,
     /** `table` is a name that was never used: an existing table comes from a request whose answer was lost. */
     async create(table: string) {
-      const json = {
-        tableReference: reference(table),
-        schema: { fields: stagingFields(config) },
-        expirationTime: String(Math.round(clock() + config.staging_expiration_hours * 3_600_000)),
-        labels: config.labels,
-        encryptionConfiguration: config.kms_key && { kmsKeyName: config.kms_key },
-      };
+      const expirationTime = String(Math.round(clock() + config.staging_expiration_hours * 3_600_000));
+      const description = 'Rows of one load, until they are in their tables.';
+      const relation = { name: table, description, fields: stagingFields(config) };
+      const json = { ...tableResource({ ...config, dataset }, relation), expirationTime };
       const ask = () => rest({ method: 'POST', path: `/datasets/${dataset}/tables`, json });
       await retry(pause, ask).catch(unless('duplicate', 'create a staging table'));
     },
@@ -271,7 +269,7 @@ export const createStaging = ({ config, rest, clock, pause }: Connection) => {
         createDisposition: 'CREATE_NEVER',
         writeDisposition: 'WRITE_EMPTY',
         maxBadRecords: 0,
-        destinationEncryptionConfiguration: config.kms_key && { kmsKeyName: config.kms_key },
+        destinationEncryptionConfiguration: encryptionOf(config),
       },
     }),
   };

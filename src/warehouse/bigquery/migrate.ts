@@ -94,7 +94,7 @@ export const tableResource = (config: BigqueryWarehouseConfig, relation: Relatio
   };
 };
 
-const encryptionOf = ({ kms_key }: BigqueryWarehouseConfig) => kms_key && { kmsKeyName: kms_key };
+export const encryptionOf = ({ kms_key }: BigqueryWarehouseConfig) => kms_key && { kmsKeyName: kms_key };
 
 /** The wanted fields, present ones first; undefined when nothing changes. @throws CallsyncError BIGQUERY_SCHEMA */
 export const extendFields = (relation: Relation, present: readonly WireField[]) => {

@@ -13,6 +13,7 @@ import { createThreadedEncoder } from './encoder.ts';
 import { createGrants } from './grants.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
 import { createLoader, recordState } from './load.ts';
+import { loadSql } from './load-sql.ts';
 import { migrate } from './migrate.ts';
 import { openReader, queryRows, streamRows } from './reader.ts';
 import { createTranscriptSearch } from './search-find.ts';
@@ -142,10 +143,6 @@ export const removalSql = (layout: Layout) => {
     claim: `SELECT c.call_id FROM ${calls} c
   JOIN unnest($1::text[], $2::int[], $3::int[]) AS g(call_id, ledger_epoch, revision)
  USING (call_id, ledger_epoch, revision) ORDER BY c.call_id COLLATE "C" FOR UPDATE OF c`,
-    /** Parameter: call ids. The last one is left out where a call keeps its changes. */
-    surplus: [calls, ...children, qualified(layout, 'changes')].map(
-      (name) => `DELETE FROM ${name} WHERE call_id = ANY($1)`,
-    ),
     /** Child rows whose call has no row of the same time. Parameter: call ids. */
     orphans: children.map(
       (name) => `DELETE FROM ${name} t WHERE call_id = ANY($1)
@@ -158,9 +155,13 @@ export const removalSql = (layout: Layout) => {
 
 /** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
 const removeCalls = async (tx: Queryable, layout: Layout, guards: readonly CallGuard[], keepsChanges = false) => {
-  const { claim, surplus } = removalSql(layout);
+  const { deleteCalls, deleteChildren, deleteChanges } = loadSql(layout);
   const epochs = guards.map(({ epoch }) => epoch);
   const revisions = guards.map(({ revision }) => revision);
-  const ids = await tx.column<string>(claim, [guards.map(({ callId }) => callId), epochs, revisions]);
-  for (const sql of keepsChanges ? surplus.slice(0, -1) : surplus) await tx.query(sql, [ids]);
+  const ids = await tx.column<string>(removalSql(layout).claim, [
+    guards.map(({ callId }) => callId),
+    epochs,
+    revisions,
+  ]);
+  for (const sql of [deleteCalls, deleteChildren, ...(keepsChanges ? [] : [deleteChanges])]) await tx.query(sql, [ids]);
 };
