@@ -80,6 +80,7 @@ const dialect: MartDialect = {
   silence_gap: () => `{{ var('callsync_silence_gap_s', 0) }}`,
   repeat_days: () => `{{ var('callsync_repeat_days', 7) }}`,
   field_pivots: () => call('field_pivots'),
+  field_keys: () => call('field_keys'),
   field_columns: (relation) => call('field_columns', relation),
 };
 

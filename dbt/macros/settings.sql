@@ -19,6 +19,10 @@ CASE
 {%- endfor -%}
 {%- endmacro %}
 
+{% macro callsync_field_keys() -%}
+key IN ({% for key in var('callsync_fields', {}) %}'{{ dbt.escape_single_quotes(key) }}'{% if not loop.last %}, {% endif %}{% else %}NULL{% endfor %})
+{%- endmacro %}
+
 {% macro callsync_field_columns(relation) -%}
 {%- for field in var('callsync_fields', {}).values() -%}
 {%- set text = relation ~ '.' ~ field.name -%}

@@ -217,6 +217,7 @@ FROM {{ callsync.callsync_changed(ref('stg_callsync__calls')) }} AS c
 LEFT JOIN (SELECT
   call_id{{ callsync.callsync_field_pivots() }}
 FROM {{ callsync.callsync_changed(ref('stg_callsync__metadata')) }} AS m
+WHERE {{ callsync.callsync_field_keys() }}
 GROUP BY call_id) AS f ON f.call_id = c.call_id) AS c
 LEFT JOIN talk AS t ON t.call_id = c.call_id
 LEFT JOIN turns AS n ON n.call_id = c.call_id

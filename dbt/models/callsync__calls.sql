@@ -42,5 +42,6 @@ FROM {{ callsync.callsync_changed(ref('stg_callsync__calls')) }} AS c
 LEFT JOIN (SELECT
   call_id{{ callsync.callsync_field_pivots() }}
 FROM {{ callsync.callsync_changed(ref('stg_callsync__metadata')) }} AS m
+WHERE {{ callsync.callsync_field_keys() }}
 GROUP BY call_id) AS f ON f.call_id = c.call_id
 {% if var('callsync_incremental', false) %}) AS q JOIN {{ ref('stg_callsync__calls') }} AS k ON k.call_id = q.call_id{% endif %}

@@ -11,11 +11,11 @@ const queries: Readonly<Record<string, string>> = {
   'Up to which time are all calls proven, without a gap?':
     'SELECT MAX(proven_through) AS proven_through, MAX(heartbeat_at) AS as_of\nFROM {marts}.completeness_daily',
   'How many calls are qualified and void, by campaign?':
-    'SELECT campaign, SUM(calls) AS calls, SUM(qualified_calls) AS qualified_calls, SUM(void_calls) AS void_calls\nFROM {marts}.campaign_daily\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
+    "SELECT campaign, COUNT(*) AS calls, SUM(CASE WHEN status = 'qualified' THEN 1 ELSE 0 END) AS qualified_calls, SUM(CASE WHEN status = 'void' THEN 1 ELSE 0 END) AS void_calls\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign NULLS LAST",
   'How long do calls of each direction last?':
     'SELECT direction, COUNT(*) AS calls, AVG(duration_seconds) AS mean_seconds, MAX(duration_seconds) AS longest_seconds\nFROM {marts}.calls_wide\nGROUP BY direction\nORDER BY direction NULLS LAST',
   'Which five agents took the most calls?':
-    'SELECT agent, SUM(calls) AS calls\nFROM {marts}.agent_daily\nGROUP BY agent\nORDER BY calls DESC, agent NULLS LAST\nLIMIT 5',
+    'SELECT agent, COUNT(*) AS calls\nFROM {marts}.calls_wide\nGROUP BY agent\nORDER BY calls DESC, agent NULLS LAST\nLIMIT 5',
   'How long do calls of each agent take, with which share of talk, silence and overlap?':
     'SELECT t.agent, COUNT(*) AS calls, AVG(t.duration_seconds) AS handle_seconds, AVG(t.talk_agent_seconds) AS talk_seconds, AVG(t.silence_share) AS silence_share, AVG(t.overlap_share) AS overlap_share, MIN(d.proven_share) AS proven_share\nFROM {marts}.call_talk AS t\nLEFT JOIN {marts}.completeness_daily AS d ON d.business_day = t.business_day\nGROUP BY t.agent\nORDER BY t.agent NULLS LAST\nLIMIT 5',
   'Which part of the calls is resolved without another call, by campaign?':
@@ -29,7 +29,7 @@ const queries: Readonly<Record<string, string>> = {
   'How many calls have more than a fifth of silence?':
     'SELECT COUNT(*) AS calls, SUM(CASE WHEN silence_share > 0.2 THEN 1 ELSE 0 END) AS silent_calls\nFROM {marts}.call_talk',
   'How often was each tag found true?':
-    'SELECT tag_name, SUM(calls) AS calls, SUM(calls_true) AS calls_true\nFROM {marts}.tag_daily\nGROUP BY tag_name\nORDER BY calls DESC, tag_name NULLS LAST',
+    'SELECT tag_name, COUNT(DISTINCT call_id) AS calls, CASE WHEN COUNT(is_true) > 0 THEN COUNT(DISTINCT CASE WHEN is_true THEN call_id END) END AS calls_true\nFROM {marts}.call_tags\nGROUP BY tag_name\nORDER BY calls DESC, tag_name NULLS LAST',
   'Which tags come together in a call?':
     'SELECT a.tag_name AS tag, b.tag_name AS other_tag, COUNT(DISTINCT a.call_id) AS calls\nFROM {marts}.call_tags AS a\nJOIN {marts}.call_tags AS b ON b.call_id = a.call_id AND b.tag_name > a.tag_name\nGROUP BY a.tag_name, b.tag_name\nORDER BY calls DESC, tag, other_tag\nLIMIT 5',
   'Which calls have a tag that is true with little confidence?':
@@ -39,7 +39,7 @@ const queries: Readonly<Record<string, string>> = {
   'In which part of the calls of a week was each tag found?':
     'SELECT week, tag_name, calls, all_calls, tag_share, proven_share\nFROM {marts}.tag_weekly\nORDER BY week, tag_share DESC, tag_name NULLS LAST\nLIMIT 5',
   'How are calls spread over the hours of the business day?':
-    'SELECT business_hour, SUM(calls) AS calls, MIN(proven_share) AS proven_share\nFROM {marts}.hour_daily\nWHERE business_hour IS NOT NULL\nGROUP BY business_hour\nORDER BY business_hour',
+    'SELECT c.business_hour, COUNT(*) AS calls, MIN(COALESCE(p.proven_share, 0)) AS proven_share\nFROM {marts}.calls_wide AS c\nLEFT JOIN {marts}.completeness_daily AS p ON p.business_day = c.business_day\nWHERE business_hour IS NOT NULL\nGROUP BY business_hour\nORDER BY business_hour',
   'How many webhook deliveries came, and with which outcome?':
     'SELECT business_day, SUM(deliveries) AS deliveries, SUM(accepted) AS accepted, SUM(rejected) AS rejected\nFROM {marts}.delivery_daily\nGROUP BY business_day\nORDER BY business_day',
   'What changed after the first load, by source and field?':

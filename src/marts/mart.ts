@@ -108,6 +108,8 @@ export interface MartDialect extends Omit<Fragments, 'day' | 'day_start' | 'hour
   repeat_days(): string;
   /** `, …` of the configured keys: their texts by call from rows of key and value, and the typed columns of those. */
   field_pivots(): string;
+  /** Condition on the rows of key and value: they are of a configured key. */
+  field_keys(): string;
   field_columns(relation: string): string;
 }
 
@@ -131,6 +133,7 @@ export const createDialect = (
     settings.fields
       .map(({ key, name }) => `,\n  MAX(CASE WHEN key = ${relations.literal(key)} THEN value END) AS ${name}`)
       .join(''),
+  field_keys: () => `key IN (${settings.fields.map(({ key }) => relations.literal(key)).join(', ') || 'NULL'})`,
   field_columns: (relation) =>
     settings.fields
       .map(({ name, type, decimal }) => {

@@ -2,4 +2,5 @@
 SELECT
   call_id{{ callsync.callsync_field_pivots() }}
 FROM {{ ref('stg_callsync__metadata') }} AS m
+WHERE {{ callsync.callsync_field_keys() }}
 GROUP BY call_id

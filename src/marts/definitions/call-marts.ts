@@ -11,12 +11,13 @@ const fieldTexts = defineMart({
   name: 'field_texts',
   intermediate: true,
   grain: 'call',
-  description: 'The configured metadata keys of each call, as text.',
+  description: 'The configured metadata keys of each call that has one, as text.',
   key: ['call_id'],
   columns: 'call_id text Identifier of the call.',
   query: (d) => `SELECT
   call_id${d.field_pivots()}
 FROM ${d.table('metadata')} AS m
+WHERE ${d.field_keys()}
 GROUP BY call_id`,
 });
 
