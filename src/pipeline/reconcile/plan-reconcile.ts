@@ -47,8 +47,8 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
     const range = asked ?? { from: Math.max(to - settings.span, (await firstReadInstant(deps.store)) ?? to), to };
     const windows = cuttable ? cutDays(range) : [range].filter(({ from }) => from < range.to);
     const open = again ? windows : await findUnjudged(deps.store, { axis, warehouses, windows });
-    const joined = cuttable ? (await join(open)).reverse() : open;
-    return { ...plan, windows: joined.map((window) => ({ ...window, warehouseLevel })) };
+    const joined = await join(open);
+    return { ...plan, windows: joined.reverse().map((window) => ({ ...window, warehouseLevel })) };
   }
   const listed = await listDays(deps.store, { axis, warehouses, to });
   const isOpen = (one: JudgedDay): boolean => again || !one.judged;
@@ -139,6 +139,8 @@ export const reconcileWindows = async (
   const startedAt = performance.now();
   let { done, totals } = options.resume ?? { done: 0, totals: emptyReconcileTotals };
   let failures = 0;
+  // Failures in a row are counted within a run.
+  const isOver = (): boolean => failures === 0 && performance.now() - startedAt > options.maxSeconds * 1000;
   if (plan.loads === true) await loadWaiting(deps);
   for (const { warehouseLevel, ...window } of plan.windows.slice(done)) {
     options.signal.throwIfAborted();
@@ -154,17 +156,14 @@ export const reconcileWindows = async (
     } catch (error) {
       failures += 1;
       if (!options.signal.aborted) await noteComparisons(deps, window, () => error);
-      // A terminal failure would end the comparison of withdrawn days, and the sweep would begin it again each minute.
-      const mayRest = plan.loads === true && error instanceof CallsyncError && error.kind === 'terminal';
       const isRow = failures >= Math.min(mostFailuresInRow, plan.windows.length);
-      if (!(error instanceof CallsyncError) || (isRow && !mayRest)) throw error;
+      if (!(error instanceof CallsyncError) || (isRow && !mayRest(plan, error))) throw error;
       deps.log('window could not be reconciled', { axis, ...window, code: error.code });
       totals = addTotals(totals, { ...emptyReconcileTotals, windows: 1, failed: 1 });
     }
     done += 1;
     options.onProgress({ done, totals });
-    // Failures in a row are counted within a run.
-    if (failures === 0 && performance.now() - startedAt > options.maxSeconds * 1000) break;
+    if (isOver()) break;
   }
   if (plan.loads === true) await loadWaiting(deps);
   else if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {
@@ -173,6 +172,9 @@ export const reconcileWindows = async (
   }
   return { done, totals };
 };
+
+/** A terminal failure would end the comparison of withdrawn days, and the sweep would begin it again each minute. */
+const mayRest = ({ loads }: ReconcilePlan, { kind }: CallsyncError): boolean => loads === true && kind === 'terminal';
 
 /** For `callsync coverage --day`. A note that cannot be written changes no result: the store fails the next statement too. */
 const noteComparisons = async (deps: ReconcileDeps, window: Range, errorOf: (warehouse: Warehouse) => unknown) => {
