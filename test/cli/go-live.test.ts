@@ -66,4 +66,8 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   expect(again.code).toBe(0);
   expect(again.stderr).toMatch(/1 receiver {3}was verified at/);
   expect(JSON.parse(again.stdout)).toMatchObject({ catchUp: state.catchUp, overlap: state.overlap });
+
+  // The day has its verdict by now.
+  const restarted = await folder.run(argsOf('--url', url, '--restart'));
+  expect(restarted.stderr).toMatch(/first day {2}\d{4}-\d\d-\d\d: proven\n/);
 });
