@@ -1,6 +1,6 @@
 /** Days that are made unproven on purpose: each cause is named, with the command that settles it, and after that the day is proven. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { explainDay, type Reason } from '../../src/health/coverage/why.ts';
+import { drawReasons, explainDay, type Reason } from '../../src/health/coverage/why.ts';
 import { beat, readHealth, readProofs } from '../../src/health/read-health.ts';
 import { transient } from '../../src/lib/errors.ts';
 import { asSync, finishSync } from '../../src/pipeline/read/plan-sync.ts';
@@ -265,4 +265,17 @@ test('a call that is erased while its day is compared, or that has no time, is n
   await eraseCalls(here.store, [timeless ?? '']);
   expect(await named()).not.toContain(timeless);
   await byHand('DROP TRIGGER spoil ON wh_main.calls');
+});
+
+test('a reason that holds for the whole day ends at 24:00:00', () => {
+  const reason = {
+    warehouse: 'main',
+    from: today,
+    to: today + day,
+    text: 'Not compared.',
+    since: null,
+    calls: [],
+    command: null,
+  };
+  expect(drawReasons('2026-11-29', [reason])).toContain('\n00:00:00 to 24:00:00  main: Not compared.');
 });

@@ -204,7 +204,7 @@ const describeRead = (input: WhyInput, part: Uncompared): Said => {
 export const drawReasons = (date: string, reasons: readonly Reason[]): string => {
   if (reasons.length === 0) return `${date} (UTC) is proven in every warehouse.`;
   const lines = reasons.flatMap(({ warehouse, from, to, text, since, calls, command }) => [
-    `${clock(from)} to ${clock(to)}  ${warehouse === null ? '' : `${warehouse}: `}${text}`,
+    `${clock(from)} to ${clock(to).replace('00:00:00', '24:00:00')}  ${warehouse === null ? '' : `${warehouse}: `}${text}`,
     ...(since === null ? [] : [`    since   ${iso(since)}`]),
     ...(calls.length === 0 ? [] : [`    calls   ${calls.join(', ')}`]),
     ...(command === null ? [] : [`    settle  ${command}`]),
