@@ -118,8 +118,8 @@ export const readRangePart = async (
 };
 
 /**
- * The greatest length, shortened until the next window holds at most twice the target, to no less than the least. Some
- * totals count all calls, and would cut a year into minutes. Without a total, the greatest.
+ * The greatest length, shortened until the next window holds at most twice the target; without a total, the greatest.
+ * Not below the least where a shorter window has the same total: it counts all calls, and would cut a year into minutes.
  */
 const fitLength = async (
   deps: ReadDeps,
@@ -129,11 +129,14 @@ const fitLength = async (
   signal: AbortSignal,
 ) => {
   const { targetCalls } = deps.windows;
-  for (let fitted = most; ; ) {
+  const min = shortestWindow(deps);
+  for (let [fitted, before] = [most, Number.POSITIVE_INFINITY]; ; ) {
     const [window] = cutNext(rest, fitted, input.direction);
     const total = await deps.source.list.readTotal({ window: { axis: input.axis, ...window }, signal });
-    if (total === undefined || total <= 2 * targetCalls || fitted <= least) return fitted;
-    fitted = Math.round(Math.max(least, (Math.min(fitted, window.to - window.from) * targetCalls) / total));
+    if (total === undefined || total <= 2 * targetCalls || fitted <= min) return fitted;
+    if (total >= before) return Math.max(least, fitted);
+    before = total;
+    fitted = Math.round(Math.max(min, (Math.min(fitted, window.to - window.from) * targetCalls) / total));
   }
 };
 
