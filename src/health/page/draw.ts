@@ -202,7 +202,7 @@ const events = ({ events: all }: PageState): Section =>
     'events',
     'Timeline',
     all.length === 0
-      ? html`<p>Nothing has happened yet.</p>`
+      ? html`<p>Nothing has happened yet, or the store answers late.</p>`
       : html`<ol class="timeline">${all.map((one) => html`<li><time datetime="${new Date(one.at).toISOString()}">${formatInstant(one.at)}</time> <span class="kind ${one.kind}">${one.kind}</span> ${one.what}${one.actor !== null && html` <span class="actor">by ${one.actor}</span>`}</li>`)}</ol>`,
   );
 
@@ -230,7 +230,7 @@ const drawDay = ({ warehouse, day: date, state, calls }: PageDay, index: number)
 const drawCalendar = (name: string, all: readonly PageDay[]): Html => {
   const days = all.filter(({ warehouse }) => warehouse === name);
   const [first] = days;
-  if (first === undefined) return html`<p>Nothing is read yet.</p>`;
+  if (first === undefined) return html`<p>Nothing is read yet, or the store answers late.</p>`;
   const before = Array.from({ length: weekdayOf(first.day) }, () => html`<li aria-hidden="true"></li>`);
   const heads = weekdays.map((weekday) => html`<span>${weekday}</span>`);
   return html`<div class="week" aria-hidden="true">${heads}</div><ol class="week" aria-label="Days of ${name}">${before}${days.map(drawDay)}</ol>`;
