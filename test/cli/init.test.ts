@@ -37,6 +37,15 @@ test('asks the service, writes what it found under the meaning of each key, and 
   expect(await readFile(path, 'utf8')).toBe(text);
 });
 
+test('writes no configuration where the file of a secret is not there, so that a second try succeeds', async () => {
+  const given = ['--yes', '--base-url', simulator.url, '--no-doctor', '--config', 'later.yaml'];
+  const refused = await init(...given, '--client-secret-file', 'not-there');
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('not-there does not exist') });
+  expect(await init(...(await accessOf(simulator)), '--no-doctor', '--config', 'later.yaml')).toMatchObject({
+    code: 0,
+  });
+});
+
 test('checks the service within the request limit that asking it has used', async () => {
   const calls = { count: 40 };
   const limited = await openSimulator({ dialect: 'nested_records', calls, rateLimit: { requests: 40, seconds: 10 } });

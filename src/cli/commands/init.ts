@@ -81,6 +81,13 @@ const run = async (options: InitOptions): Promise<void> => {
     throw usage(`${path} is there already.`, 'Name another file with --config, or move this one away.');
   await mkdir(dirname(path), { recursive: true });
   const answers = await answersOf(options, dirname(path));
+  // Where nothing is asked of the service, the files may come later.
+  for (const file of options.probe ? [answers.clientSecretFile, answers.signingSecretFile] : [])
+    if (file !== undefined && !existsSync(file))
+      throw usage(
+        `${file} does not exist; no configuration is written.`,
+        'Write the secret into it, or name another file.',
+      );
   await writeFile(path, renderStarter(toConfig(answers, dirname(path))), { mode: 0o600, flag: 'wx' });
   say(`Written: ${path}`);
   const { config } = await loadConfig({ path });
