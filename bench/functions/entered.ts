@@ -93,7 +93,7 @@ const openScript = (url: string): Script | undefined => {
       const before = text.slice(0, offset);
       const line = before.split('\n').length - 1;
       const entry = map.findEntry(line, offset - before.lastIndexOf('\n') - 1);
-      if (!('originalSource' in entry)) return { file: relative(dist, path), line: line + 1 };
+      if (!('originalSource' in entry)) return { file: relative(dist, path).replace(/js$/, 'ts'), line: line + 1 };
       return {
         file: relative(root, resolve(dirname(path), entry.originalSource)),
         line: entry.originalLine + 1,

@@ -10,7 +10,10 @@ export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>
   all: 'takes minutes',
   bigquery: ['--runs', '1', '--calls', '20'],
   'cli-start': ['--runs', '1'],
+  cookbook: ['--calls', '60', '--rounds', '1'],
   functions: [],
+  'go-live': 'takes minutes',
+  install: 'takes minutes',
   load: ['--runs', '1', '--calls', '30'],
   mcp: ['--calls', '50', '--runs', '3'],
   memory: 'takes minutes',
@@ -18,6 +21,7 @@ export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>
   peers: ['--calls', '450'],
   privacy: ['1', 'count=4', 'fuzz=50', '--without-presidio'],
   'read-memory': 'takes minutes',
+  receiver: ['--rounds', '1', '--seconds', '0.2', '--connections', '2'],
   'receiver-privacy': ['--rounds', '0', '--seconds', '0.2', '--connections', '2', '--no-visible'],
   scale: 'takes minutes',
   // Its loads are those of `load`.
