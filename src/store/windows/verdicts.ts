@@ -264,17 +264,17 @@ export const windowOf = ({ window_from: from, window_to: to }: Pick<Outcome, 'wi
   to,
 });
 
-/** The latest verdict of each window, oldest first. Verdicts of an earlier ledger prove nothing. */
-const latestOf = (db: Queryable, which: ReturnType<typeof sql>) =>
+/** The latest verdict of each window, oldest first; only those that are `of` a kind. Verdicts of an earlier ledger prove nothing. */
+const latestOf = (db: Queryable, which: ReturnType<typeof sql>, of = sql`true`) =>
   readVerdicts(db)`WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
         WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${which}
-        GROUP BY warehouse, axis, window_from, window_to) ORDER BY verdict_id`;
+        GROUP BY warehouse, axis, window_from, window_to) AND ${of} ORDER BY verdict_id`;
 
 const overlaps = ({ from, to }: Range) => sql`window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)}`;
 
 /** The latest verdicts of windows whose proof was withdrawn, of the present ledger. */
-export const withdrawnVerdicts = async (db: Queryable, axis: string, warehouses: readonly string[]) =>
-  (await latestOf(db, sql`axis = ${axis} AND warehouse = ANY(${warehouses})`)).filter(isWithdrawn);
+export const withdrawnVerdicts = (db: Queryable, axis: string, warehouses: readonly string[]) =>
+  latestOf(db, sql`axis = ${axis} AND warehouse = ANY(${warehouses})`, sql`compared_by = ${comparedByNone}`);
 
 /** The latest verdict of each window that overlaps a range, per warehouse. */
 export const latestVerdicts = (db: Queryable, range: Range) => latestOf(db, overlaps(range));
