@@ -1,9 +1,21 @@
 /** deploy/monitoring/callsync.rules.yaml: the alerts of the table of conditions, for Prometheus. */
 import { stringify } from 'yaml';
-import { type Alert, conditions } from '../src/health/conditions.ts';
+import { conditions } from '../src/health/conditions.ts';
+
+/** A rule of Prometheus. */
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly severity: 'critical' | 'warning';
+  readonly summary: string;
+  readonly description?: string;
+  /** The first command. */
+  readonly action: string;
+}
 
 /** Alerts over rates, and over metrics that no reading of the store has. */
-const otherAlerts: readonly Alert[] = [
+const otherAlerts: readonly Rule[] = [
   {
     alert: 'CallsyncSpooling',
     expr: 'min by (instance) (callsync_webhook_store_usable) == 0',
@@ -45,11 +57,12 @@ and sum(increase(callsync_calls_merged_total{origin="sync",outcome="changed"}[1h
 ];
 
 /** Every alert of `deploy/monitoring`. */
-export const alerts: readonly Alert[] = [
-  ...Object.values(conditions).flatMap(({ alert, severity, above, command }) => {
-    if (alert === undefined) return [];
-    const expr = 'metric' in alert ? `${alert.metric} > ${above}` : alert.expr;
-    return [{ action: command, ...alert, severity, expr }];
+export const alerts: readonly Rule[] = [
+  ...Object.entries(conditions).flatMap(([name, { alert: rule, severity, above, command }]) => {
+    if (rule === undefined) return [];
+    const alert = `Callsync${name.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())}`;
+    const expr = 'metric' in rule ? `${rule.metric} > ${above}` : rule.expr;
+    return [{ ...rule, alert, severity, expr, action: command }];
   }),
   ...otherAlerts,
 ];

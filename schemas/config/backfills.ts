@@ -1,25 +1,9 @@
 /** Config entries of `sync.backfills`: ranges that are read again and again, at times of a schedule. */
 import { optional, z } from 'zod';
-import { faultOfCron, haveDay } from './cron.ts';
+import { faultOfCron } from './cron.ts';
 import { a, durationSchema, matching, timeZone, withDefault } from './values.ts';
 
 const { duration, oneOf } = withDefault;
-
-const whole = (least: number, most: number) => z.array(z.number().int().min(least).max(most)).min(1).optional();
-
-const weekdays = ['MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY', 'SUNDAY'] as const;
-
-const calendarSchema = z
-  .strictObject({
-    minute: whole(0, 59).describe('Minutes of the hour; 0 by default.'),
-    hour: whole(0, 23).describe('Hours of the day; 0 by default.'),
-    day_of_month: whole(1, 31).describe('Days of the month; all by default.'),
-    month: whole(1, 12).describe('Months; all by default.'),
-    day_of_week: z.array(z.enum(weekdays)).min(1).optional().describe('Days of the week; all by default.'),
-  })
-  .refine(({ day_of_month: days = [1], month: months = [1] }) => haveDay(months, days), {
-    error: 'names no day that comes',
-  });
 
 export const overlapPolicies = ['skip', 'buffer_one', 'buffer_all', 'allow_all'] as const;
 
@@ -35,9 +19,8 @@ export const scheduledBackfillSchema = z
       .describe(
         'Times of the runs, as a cron expression such as `0 3 * * *`. A run needs day of month and day of week to match.',
       ),
-    calendar: calendarSchema.optional().describe('When, by the calendar, instead of `cron`.'),
     every: durationSchema('1s').optional().describe('Interval between runs, such as 6h, instead of `cron`.'),
-    time_zone: timeZone.describe('Time zone of `cron` and `calendar`.'),
+    time_zone: timeZone.describe('Time zone of `cron`.'),
     last: duration('30d').describe('Each run reads from this far before its scheduled time to the present.'),
     axis: a.text.describe('Time axis; `source.list.axis` by default.'),
     order: optional(z.enum(['newest_first', 'oldest_first'])).describe(
@@ -51,8 +34,8 @@ export const scheduledBackfillSchema = z
       'Policy for a run that is due while an earlier run continues. `buffer_one` starts one run afterwards.',
     ),
   })
-  .refine(({ cron, calendar, every }) => [cron, calendar, every].filter((when) => when !== undefined).length === 1, {
-    error: 'takes one of `cron`, `calendar` and `every`',
+  .refine(({ cron, every }) => (cron === undefined) !== (every === undefined), {
+    error: 'takes one of `cron` and `every`',
   });
 
 export type ScheduledBackfill = z.infer<typeof scheduledBackfillSchema>;

@@ -34,7 +34,7 @@ const numbersOf = (text: string, [, least, most, words = '']: (typeof fields)[nu
 };
 
 /** Whether one of the months, counted from 1, has one of the days. */
-export const haveDay = (months: readonly number[], days: readonly number[]): boolean =>
+const haveDay = (months: readonly number[], days: readonly number[]): boolean =>
   months.some((month) => days.some((day) => day <= new Date(2024, month, 0).getDate()));
 
 /** The reason for which Temporal refuses a cron expression, or would never run it; undefined for a good one. */

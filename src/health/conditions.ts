@@ -17,19 +17,14 @@ export interface Readings extends Health {
 /** Name of a warehouse, empty where it is about none, and the value that is too high. */
 type Found = readonly [subject: string, value: number];
 
-/** A rule for Prometheus. */
-export interface Alert {
-  readonly alert: string;
-  readonly expr: string;
-  readonly for?: string;
-  readonly severity: 'critical' | 'warning';
-  readonly summary: string;
-  readonly description?: string;
-  readonly action: string;
-}
+/** A rule for Prometheus. `expr` fires by itself, `metric` above the limit of the condition. */
+type Alert = { readonly summary: string; readonly description?: string; readonly for?: string } & (
+  | { readonly metric: string }
+  | { readonly expr: string }
+);
 
 interface Definition {
-  readonly severity: Alert['severity'];
+  readonly severity: 'critical' | 'warning';
   /** Seconds, a count or a share. Above this limit, callsync tells channels and Prometheus. */
   readonly above: number;
   /** Above this limit, page, status and doctor show the condition; `above` by default. */
@@ -41,11 +36,7 @@ interface Definition {
   say(readings: Readings, found: Found): string;
   /** The command that comes first. */
   readonly command: string;
-  /** With `metric` it fires above the same limit; with `expr`, by an expression of its own. */
-  readonly alert?: Omit<Alert, 'severity' | 'expr' | 'action'> & { readonly action?: string } & (
-      | { readonly metric: string }
-      | { readonly expr: string }
-    );
+  readonly alert?: Alert;
 }
 
 /** @param error a code, or a text that begins with one */
@@ -89,7 +80,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     say: (_, [, value]) => `No worker has run for ${formatSpan(value)}. Nothing is read, merged or loaded.`,
     command: 'callsync worker',
     alert: {
-      alert: 'CallsyncWorkerGone',
       expr: 'absent(temporal_num_pollers) or sum(temporal_num_pollers) == 0',
       for: '2m',
       summary: 'No worker runs.',
@@ -110,12 +100,10 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       `${sync?.lag === null ? 'No new call has been read yet' : `New calls have not been read for ${formatSpan(value)}`}${because(sync?.lastError)}.`,
     command: 'callsync doctor',
     alert: {
-      alert: 'CallsyncStale',
       metric: 'max(callsync_sync_lag_seconds)',
       summary: 'New calls are not read.',
       description:
         'callsync read the newest calls of the service {{ $value | humanizeDuration }} ago. A backlog or a backfill does not count.',
-      action: 'callsync status; callsync doctor',
     },
   },
   inbox_stalled: {
@@ -127,12 +115,10 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       `In the inbox: ${countOf(inbox.count, 'delivery')}; the oldest has waited for ${formatSpan(value)}.`,
     command: 'callsync worker',
     alert: {
-      alert: 'CallsyncInboxStalled',
       metric: 'max(callsync_inbox_oldest_age_seconds)',
       summary: 'Webhook deliveries wait in the inbox.',
       description:
         'The oldest delivery waits for {{ $value | humanizeDuration }}, because no worker merges it. No delivery is lost.',
-      action: 'callsync worker; the worker needs the role live',
     },
   },
   load_stalled: {
@@ -145,12 +131,10 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       `Warehouse ${name} is ${formatSpan(value)} behind${because(warehouseOf(readings, name)?.lastError)}.`,
     command: 'callsync doctor',
     alert: {
-      alert: 'CallsyncLoadStalled',
       metric: 'max by (warehouse) (callsync_warehouse_pending_oldest_age_seconds{kind=~"live|erasure"})',
       summary: 'Warehouse {{ $labels.warehouse }} does not get new calls.',
       description:
         'The oldest change waits for {{ $value | humanizeDuration }}. Calls of a backfill or an import do not count.',
-      action: 'callsync status; callsync doctor',
     },
   },
   calls_refused: {
@@ -182,13 +166,11 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       `Every delivery is refused for its signature (webhook.secrets, webhook.header_prefix): ${countOf(refused.count, 'delivery')} since the last good one.`,
     command: 'callsync doctor',
     alert: {
-      alert: 'CallsyncWebhookRejected',
       expr: 'sum by (reason) (rate(callsync_webhook_rejected_total[10m])) > 0.05',
       for: '10m',
       summary: 'Deliveries are rejected for {{ $labels.reason }}.',
       description:
         '{{ $value | humanize }} a second. After a change of the signing secret, add the new secret to webhook.secrets.',
-      action: 'callsync status; check webhook.secrets',
     },
   },
   suspicious_empty: {
@@ -200,11 +182,9 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       `In ${countOf(value, 'window')}, the service lists far fewer calls than the ledger has; callsync deleted nothing.`,
     command: 'callsync coverage',
     alert: {
-      alert: 'CallsyncSuspiciouslyEmpty',
       metric: 'max by (warehouse) (callsync_windows_suspicious_empty)',
       summary: 'The service lists far fewer calls than the ledger has.',
       description: 'The credentials may have lost the right to read these calls. callsync deletes nothing.',
-      action: 'callsync coverage; callsync doctor',
     },
   },
   quarantine_open: {
@@ -239,12 +219,10 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     },
     command: 'callsync coverage',
     alert: {
-      alert: 'CallsyncUnproven',
       metric: 'max by (warehouse) (callsync_windows_unproven)',
       for: '1d',
       summary: '{{ $value }} windows of warehouse {{ $labels.warehouse }} have been unproven for a day.',
       description: 'callsync could not compare the windows with the service, or could not heal a difference.',
-      action: 'callsync coverage; callsync reconcile',
     },
   },
   quota_low: {
@@ -255,12 +233,10 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     say: (_, [name, value]) => `Warehouse ${name} has used ${Math.round(100 * value)} % of its load jobs of 24 h.`,
     command: 'callsync status',
     alert: {
-      alert: 'CallsyncQuotaLow',
       metric: 'max by (warehouse, quota) (callsync_quota_used_ratio)',
       summary:
         'Warehouse {{ $labels.warehouse }} has used {{ $value | humanizePercentage }} of its daily {{ $labels.quota }}.',
       description: 'Backfills wait now, so that callsync can still load new calls.',
-      action: 'callsync status; raise warehouses.*.commit_interval_s',
     },
   },
 };

@@ -254,15 +254,10 @@ ${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business
   };
   if (search !== undefined) addTranscriptTools(search);
 
-  const addPage = (name: string, description: string, text: () => string): void =>
-    void server.registerResource(name, `callsync://${name}`, { description, mimeType: 'text/markdown' }, (uri) => ({
-      contents: [{ uri: uri.href, mimeType: 'text/markdown', text: text() }],
-    }));
-  const render = (named: readonly { readonly name: string }[]) => (): string =>
-    renderRelations(relations.filter((one) => named.some(({ name }) => name === one.name)));
-  addPage('tables', 'Every table with its columns.', render([...tables, wordsView]));
-  addPage('marts', 'Every mart with its columns.', render(marts));
-  addPage('cookbook', 'Questions of analysts, each as one query.', () => renderCookbook(options, relations));
+  const page = { description: 'Questions of analysts, each as one query.', mimeType: 'text/markdown' };
+  server.registerResource('cookbook', 'callsync://cookbook', page, ({ href: uri }) => ({
+    contents: [{ uri, mimeType: page.mimeType, text: renderCookbook(options, relations) }],
+  }));
   return server;
 };
 
@@ -326,17 +321,6 @@ const quoteLargeNumbers = (json: string): string =>
   json.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi, (token) =>
     /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token,
   );
-
-const renderRelations = (relations: readonly Relation[]): string =>
-  relations
-    .map(({ name, description, grain, key, columns }) =>
-      [
-        `## ${name}`,
-        `${description} Grain: ${grain}. Key: ${key.join(', ')}.`,
-        ...columns.map((one) => `- ${one.name} (${one.type}): ${one.description}`),
-      ].join('\n'),
-    )
-    .join('\n\n');
 
 /** The queries that this server may run. */
 const renderCookbook = (options: AssistantOptions, relations: readonly Relation[]): string =>

@@ -7,7 +7,6 @@ import type { SyncConfig } from '../../schemas/config/sync.ts';
 import { planningInterval } from '../../schemas/orchestration.ts';
 import { type BackfillInput, backfillId, backfillScheduleId, taskQueuesOf } from '../../workflows/messages.ts';
 import { dayMs } from '../lib/timestamps.ts';
-import { searchAttributesFor, type WorkflowFacts } from './search-attributes.ts';
 
 /** Missed actions are not caught up: one run reads everything since the watermark. */
 const policies = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1m', pauseOnFailure: false } as const;
@@ -23,7 +22,7 @@ export const scheduleIds = (prefix: string) => ({
 /** Ids of the schedules that every installation has. */
 export const schedulesOf = (prefix: string): readonly string[] => Object.values(scheduleIds(prefix));
 
-type Kind = keyof ReturnType<typeof scheduleIds> & WorkflowFacts['kind'];
+type Kind = keyof ReturnType<typeof scheduleIds>;
 
 /** `runTimeout` = longest duration of a run, even if it hangs. The next one plans anew. */
 type Planned = readonly [workflowType: string, runTimeout: Duration, everyMs: number, note: string];
@@ -74,7 +73,6 @@ export const ensureSchedules = async (
         args: [{ queues, ...inputs[kind] }],
         workflowRunTimeout: runTimeout,
         staticSummary: note,
-        ...(await searchAttributesFor(client, { kind })),
       },
       // A run of the sync that lasts longer than the interval is followed at once: new calls do not wait for the next time.
       policies: { ...policies, overlap: kind === 'sync' ? ScheduleOverlapPolicy.BUFFER_ONE : policies.overlap },
@@ -112,25 +110,11 @@ type ScheduleOwner = 'config' | 'operator';
 /** Defaults of a schedule from the rest of the configuration. */
 export type BackfillDefaults = { readonly axis: string; readonly sync: Pick<SyncConfig, 'order' | 'concurrency'> };
 
-const monthNames = [
-  ...(['JANUARY', 'FEBRUARY', 'MARCH', 'APRIL', 'MAY', 'JUNE'] as const),
-  ...(['JULY', 'AUGUST', 'SEPTEMBER', 'OCTOBER', 'NOVEMBER', 'DECEMBER'] as const),
-];
-
-const specOf = ({ cron, calendar, every, time_zone: timezone, jitter }: ScheduledBackfill): ScheduleSpec => ({
+const specOf = ({ cron, every, time_zone: timezone, jitter }: ScheduledBackfill): ScheduleSpec => ({
   timezone,
   jitter,
   cronExpressions: cron === undefined ? undefined : [cron],
   intervals: every === undefined ? undefined : [{ every }],
-  calendars: calendar && [
-    {
-      minute: calendar.minute ?? [0],
-      hour: calendar.hour ?? [0],
-      dayOfMonth: calendar.day_of_month ?? '*',
-      month: calendar.month?.flatMap((month) => monthNames[month - 1] ?? []) ?? '*',
-      dayOfWeek: calendar.day_of_week ?? '*',
-    },
-  ],
 });
 
 const definitionOf = (prefix: string, wanted: ScheduledBackfill, { axis, sync }: BackfillDefaults) => {

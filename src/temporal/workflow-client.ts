@@ -3,7 +3,6 @@ import { type Client, type WorkflowHandle, WorkflowIdConflictPolicy, WorkflowIdR
 import type { Range } from '../../schemas/orchestration.ts';
 import * as messages from '../../workflows/messages.ts';
 import { iso } from '../lib/timestamps.ts';
-import { searchAttributesFor, type WorkflowFacts } from './search-attributes.ts';
 
 /** How long the merge stays awake for the next delivery. */
 const maxDelayMs = 20_000;
@@ -16,7 +15,6 @@ export const wakeMergeInbox = async (client: Client, prefix: string): Promise<vo
     taskQueue: queues.workflows,
     args: [{ queues, maxDelayMs }],
     staticSummary: 'Merge of waiting webhook deliveries',
-    ...(await searchAttributesFor(client, { kind: 'merge' })),
     signal: messages.wakeSignal,
     signalArgs: [],
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
@@ -31,11 +29,9 @@ const startOrJoin = async (
     type,
     id,
     input,
-    facts,
     ...described
   }: Record<'type' | 'id' | 'staticSummary', string> & {
     readonly input: object;
-    readonly facts: WorkflowFacts;
     readonly staticDetails?: string;
   },
 ): Promise<WorkflowHandle> => {
@@ -45,7 +41,6 @@ const startOrJoin = async (
     taskQueue: queues.workflows,
     args: [{ ...input, queues }],
     ...described,
-    ...(await searchAttributesFor(client, facts)),
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
   });
@@ -61,7 +56,6 @@ export const startBackfill = (
     type: 'backfill',
     id: messages.backfillId(prefix, input.name),
     input,
-    facts: { kind: 'backfill', axis: input.axis },
     staticSummary: `Backfill ${input.name}`,
     staticDetails: `Axis ${input.axis}, ${iso(input.range.from)} to ${iso(input.range.to)}, ${input.direction}, ${input.concurrency} at once${input.force ? ', forced' : ''}.`,
   });
@@ -76,7 +70,6 @@ export const startLoadWarehouse = (client: Client, prefix: string, input: { ware
     type: 'loadWarehouse',
     id: messages.loadWarehouseId(prefix, input.warehouse),
     input,
-    facts: { kind: 'load', warehouse: input.warehouse },
     staticSummary: `Load pending calls into ${input.warehouse} (${input.origin})`,
   });
 
@@ -86,7 +79,6 @@ export const startErase = (client: Client, prefix: string, requestId: string): P
     type: 'erase',
     id: messages.eraseId(prefix, requestId),
     input: { requestId },
-    facts: { kind: 'erase' },
     staticSummary: `Erasure ${requestId}`,
   });
 
@@ -100,6 +92,5 @@ export const startReconcile = (
     type: 'reconcile',
     id: messages.reconcileId(prefix, name),
     input: { request },
-    facts: { kind: 'reconcile' },
     staticSummary: `Reconcile ${name}`,
   });

@@ -212,10 +212,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
       '[{ name: a, every: 1h, axis: closed }]',
       '[{ name: a }]',
       '[{ name: A, every: 1h }]',
-      '[{ name: a, calendar: { hour: [3] } }]',
-    ],
-    ...[
-      '[{ name: a, calendar: { day_of_month: [31], month: [2] } }]',
+      '[{ name: a, cron: "0 3 31 2 *" }]',
       '[{ name: a, every: 1h }, { name: a, every: 2h }]',
     ],
   ],

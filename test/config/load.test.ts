@@ -157,10 +157,7 @@ const cases: readonly [string, string][] = [
   ['sync: { backfills: [{ name: a, cron: "61 3 * * *" }] }', 'sync.backfills[0].cron has no valid minute (0 to 59)'],
   ['sync: { backfills: [{ name: a, every: 0s }] }', 'sync.backfills[0].every must be from 1s to 36500d'],
   ['sync: { backfills: [{ name: a, every: 1h, axis: b }] }', 'sync.backfills[0].axis must be a name of'],
-  [
-    'sync: { backfills: [{ name: a, calendar: { day_of_month: [31], month: [6] } }] }',
-    'calendar names no day that comes',
-  ],
+  ['sync: { backfills: [{ name: a, cron: "0 3 31 6 *" }] }', 'cron names no day that comes'],
   ['analytics: { time_zone: CET }', 'analytics.time_zone must be UTC or an IANA name with a slash'],
   ['analytics: { fields: { Etat: { name: status } } }', 'analytics.fields names must differ from each other and from'],
   [

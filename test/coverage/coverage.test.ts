@@ -54,28 +54,26 @@ test('judges a day that has not ended by its part that has', () => {
   expect(buildCoverage({ ...input, ...half }).days).toMatchObject([{ state: 'proven', to: half.to }]);
 });
 
-test('draws a bar a day, and names one call in the singular', () => {
+test('draws a line a day, and names one call in the singular', () => {
   const one = buildCoverage({ ...input, warehouses: ['main'], verdicts: [verdict('main', 0, 'healed', 1, 1)] });
   expect(drawCoverage(one)).toMatch(/healed \(1 call\)/);
   const untimed = { ...one, webhooks: { ...one.webhooks, lagP50: null, lagP95: null } };
   expect(drawCoverage(untimed)).toContain('lag unknown: no delivered call has an end of processing');
-  expect(drawCoverage(coverage, 78)).toMatchInlineSnapshot(`
-      "Days (UTC) by the calls' own time; warehouses: main, second
+  expect(drawCoverage(coverage)).toMatchInlineSnapshot(`
+    "Days (UTC) by the calls' own time; warehouses: main, second
 
-      2025-03-01  ████████████████████     1,000  proven
-      2025-03-02  █████▓▓▓▓▓                 500  healed (12 calls)
-      2025-03-03  ▒?                         100  unproven
-      2025-03-04  !                            0  suspiciously empty
-      2025-03-05  ░                           10  read, not compared yet, 50.00 % unread
-      2025-03-06  ░                            0  unread
+    2025-03-01      1,000  ✓ proven
+    2025-03-02        500  + healed (12 calls)
+    2025-03-03        100  ? unproven
+    2025-03-04          0  ! suspiciously empty
+    2025-03-05         10  ○ read, not compared yet, 50.00 % unread
+    2025-03-06          0  · unread
 
-      █ proven   ▓ healed   ▒ read, not compared yet   ? unproven   ░ unread   ! suspiciously empty
-
-      Calls: 1,610
-        webhook and poll      1,560  96.89 %
-        poll only                50  3.11 %
-        webhook only              0  0.00 %
-        import only               0  0.00 %
-      Webhooks since 2025-03-01 00:00 UTC: 3.11 % lost (50 of 1,610 calls), lag p50 1.5 s, p95 75 s"
-    `);
+    Calls: 1,610
+      webhook and poll      1,560  96.89 %
+      poll only                50  3.11 %
+      webhook only              0  0.00 %
+      import only               0  0.00 %
+    Webhooks since 2025-03-01 00:00 UTC: 3.11 % lost (50 of 1,610 calls), lag p50 1.5 s, p95 75 s"
+  `);
 });

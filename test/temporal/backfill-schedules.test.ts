@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type ScheduledBackfill, scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
-import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import * as schedules from '../../src/temporal/schedules.ts';
 import { type BackfillProgress, backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { openCliFolder } from '../support/cli.ts';
@@ -34,13 +33,11 @@ describe('schedules', async () => {
   test('run at local times across a change of the clock', async () => {
     await ensure(
       wantedOf({ name: 'cron', cron: '30 3 * * *', time_zone: 'Europe/Paris' }),
-      wantedOf({ name: 'calendar', calendar: { hour: [3], minute: [30] }, time_zone: 'Europe/Paris' }),
-      wantedOf({ name: 'sundays', calendar: { hour: [1], day_of_week: ['SUNDAY'], month: [3] } }),
+      wantedOf({ name: 'sundays', cron: '0 1 * 3 SUN' }),
     );
     // Summer time begins in Paris on 28 March 2027 at 01:00 UTC.
     const days = ['2027-03-27T02:30:00.000Z', '2027-03-28T01:30:00.000Z', '2027-03-29T01:30:00.000Z'];
-    for (const name of ['cron', 'calendar'])
-      expect(await matching(name, '2027-03-27T00:00:00Z', '2027-03-29T12:00:00Z'), name).toEqual(days);
+    expect(await matching('cron', '2027-03-27T00:00:00Z', '2027-03-29T12:00:00Z')).toEqual(days);
     const expected = ['2027-03-21T01:00:00.000Z', '2027-03-28T01:00:00.000Z'];
     expect(await matching('sundays', '2027-03-20T00:00:00Z', '2027-04-10T00:00:00Z')).toEqual(expected);
   });
@@ -62,62 +59,7 @@ describe('schedules', async () => {
     expect(spec.intervals).toMatchObject([{ every: 3_600_000 }]);
   });
 
-  test('of the installation tell what they do, to be searched for', async () => {
-    await schedules.ensureSchedules(client, prefix, syncConfigSchema.parse({}));
-    const kinds: unknown[] = [];
-    for (const id of schedules.schedulesOf(prefix)) {
-      const { typedSearchAttributes: found } = (await client.schedule.getHandle(id).describe()).action;
-      kinds.push((Array.isArray(found) ? found : (found?.getAll() ?? [])).map(({ value }) => value));
-      await client.schedule.getHandle(id).delete();
-    }
-    expect(kinds).toEqual([['sync'], ['sweep'], ['reread'], ['reconcile']]);
-  });
-
-  test.each([
-    ...[
-      '0 3 * * *',
-      '*/15 * * * *',
-      '0 3 * * MON-FRI',
-      '0 3 * Sept,DEC sunday',
-      '5/10 8-18/2 1,15 * 0-7',
-      '@daily',
-      '0 3 * * * # each night',
-    ],
-    ...['0 3 29 2 *', '0 3 * * * 2027-2100', '30 0 3 * * * 2099', '0 3 08 09 7/1', '0 3 13 * 5', '1-5,30 3 * * *'],
-    ...[
-      '61 3 * * *',
-      'every day',
-      '0 3 * *',
-      '',
-      '5-1 * * * *',
-      '*/0 * * * *',
-      '0 3 L * *',
-      '0 3 ? * *',
-      '1,,2 3 * * *',
-    ],
-    ...[
-      '0 24 * * *',
-      '0 3 0 * *',
-      '0 3 * 13 *',
-      '0 3 * * 8',
-      '0 3 * * FRI-MON',
-      '0 3 * * * 1999',
-      'TZ=Europe/Paris 0 3 * * *',
-    ],
-    ...['0 3 30 2 *', '0 3 31 4,6,9 *', '0 3 * * * 2020', '@reboot', '-1 3 * * *', '0 3 * ju *', '1e1 3 * * *'],
-  ])('take a cron if the server does and names a next run: %j', async (cron) => {
-    const parsed = scheduledBackfillSchema.safeParse({ name: 'x', cron });
-    const action = { type: 'startWorkflow', workflowType: 'none', taskQueue: 'none' } as const;
-    const spec = { cronExpressions: [cron], timezone: 'UTC' };
-    const created = await client.schedule
-      .create({ scheduleId: `${prefix}/cron`, spec, action, state: { paused: true } })
-      .catch(() => undefined);
-    const next = created === undefined ? [] : (await created.describe()).info.nextActionTimes;
-    await created?.delete();
-    expect(parsed.success, JSON.stringify(parsed.error?.issues)).toBe(next.length > 0);
-  });
-
-  test('take one of cron, calendar and every, and a time zone that exists', () => {
+  test('take one of cron and every, and a time zone that exists', () => {
     for (const over of [{}, { cron: '0 3 * * *', every: '1h' }, { every: '1h', time_zone: 'Europe/Nowhere' }])
       expect(scheduledBackfillSchema.safeParse({ name: 'x', ...over }).success).toBe(false);
   });

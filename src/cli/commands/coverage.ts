@@ -67,7 +67,7 @@ export default leaf({
     const range = { from: options.from ?? now - defaultDays * dayMicros, to: options.to ?? now };
     const coverage = await readCoverage(store, { range, warehouses: Object.keys(config.warehouses), now });
     const unjudged = await describeUnjudged(config, store, now);
-    const text = [drawCoverage(coverage, process.stdout.columns), ...unjudged.lines].join('\n');
+    const text = [drawCoverage(coverage), ...unjudged.lines].join('\n');
     return [tellTimes({ ...coverage, unjudged }), text];
   },
 });

@@ -8,12 +8,11 @@ import { readCertificate } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import { readVersion } from '../../lib/find-built.ts';
 import { say } from '../../lib/say.ts';
-import { openSecret } from '../../lib/secret.ts';
 import { createAssistant } from '../../mcp/assistant.ts';
 import { serveHttp } from '../../mcp/serve-http.ts';
 import { openDatabase } from '../../postgres/database.ts';
 import { isLoopback } from '../../source/http/http.ts';
-import { openRecorder } from '../../store/status/events.ts';
+import { recordEvent } from '../../store/status/events.ts';
 import { kindOf } from '../../warehouse/kinds.ts';
 import { requireFrom } from '../../warehouse/warehouse.ts';
 import { flag, leaf, option, parsed, port, wholeNumber } from '../shell/define.ts';
@@ -50,10 +49,6 @@ export default leaf({
     transcripts: flag('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
     http: parsed('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', port),
     listen: option('--listen <address>', 'with --http: address to listen on', '127.0.0.1'),
-    eventsUrlFile: option(
-      '--events-url-file <file>',
-      'file with the URL of a role that may insert events into the store',
-    ),
     maxRows: parsed('--max-rows <n>', 'most rows of an answer', wholeNumber(1, 100_000), '1000'),
     maxBytes: parsed(
       '--max-bytes <n>',
@@ -96,12 +91,6 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
       restricted: options.transcripts === true ? undefined : readersOf({ settings, place }),
     });
     services.defer(() => reader.close());
-    const recorder = openRecorder({
-      owner: () => storeUrl,
-      schema: config.store.schema,
-      url: openSecret({ key: 'the URL of --events-url-file', file: options.eventsUrlFile })?.read,
-    });
-    services.defer(() => recorder.close());
     const { schema } = config.store;
     const store = openDatabase({ url: storeUrl, schema, application: 'callsync mcp', purpose: 'store', max: 1 });
     services.defer(store.close);
@@ -119,7 +108,7 @@ user, tool and number of rows of each tool call. On addresses other than loopbac
           search: options.transcripts === true ? requireFrom(warehouse, 'search') : undefined,
           explainDay: (at) => explain(config, store, at),
           explain: explainAt,
-          record: (what, actor) => recorder.record({ kind: 'assistant', what, actor }),
+          record: (what, actor) => recordEvent(store, { kind: 'assistant', what, actor }),
         },
         user,
         session,

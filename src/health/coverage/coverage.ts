@@ -30,14 +30,14 @@ interface CoverageInput extends Interval {
   readonly webhooks: WebhookQuality;
 }
 
-/** From worst to best: the name, and signs for a terminal and for the page, readable without colours too. */
+/** From worst to best: the name, and a sign that is readable without colours too. */
 export const stateSigns = {
-  suspicious_empty: { name: 'suspiciously empty', block: '!', mark: '!' },
-  unread: { name: 'unread', block: '░', mark: '·' },
-  unproven: { name: 'unproven', block: '?', mark: '?' },
-  read: { name: 'read, not compared yet', block: '▒', mark: '○' },
-  healed: { name: 'healed', block: '▓', mark: '+' },
-  proven: { name: 'proven', block: '█', mark: '✓' },
+  suspicious_empty: { name: 'suspiciously empty', mark: '!' },
+  unread: { name: 'unread', mark: '·' },
+  unproven: { name: 'unproven', mark: '?' },
+  read: { name: 'read, not compared yet', mark: '○' },
+  healed: { name: 'healed', mark: '+' },
+  proven: { name: 'proven', mark: '✓' },
 } as const satisfies Readonly<Record<VerdictOutcome, object>> & Readonly<Record<string, object>>;
 export const coverageStates = Object.keys(stateSigns) as readonly CoverageState[];
 const noDeliveries: DeliveryStatistics = { calls: 0, both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0, missing: 0 };
@@ -154,26 +154,11 @@ export const readCoverage = async (db: Queryable, input: CoverageQuestion): Prom
   });
 };
 
-// Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure.
+// Coverage as text for a terminal.
 
 type CoverageDay = Coverage['days'][number];
 
 const formatShare = (part: number, whole: number) => (whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`);
-/** A bar of `length` characters, its states in the order best to worst. */
-const drawBar = (shares: CoverageDay['shares'], length: number): string => {
-  let bar = '';
-  let drawn = 0;
-  for (const state of [...coverageStates].reverse()) {
-    drawn += shares[state];
-    // A state that holds for any part of the day shows at least once.
-    const upTo = Math.max(Math.round(drawn * length), bar.length + (shares[state] > 0 ? 1 : 0));
-    bar += stateSigns[state].block.repeat(Math.max(0, Math.min(length, upTo) - bar.length));
-  }
-  // The worst must show, however short the bar.
-  const worst = coverageStates.find((state) => shares[state] > 0) ?? 'unread';
-  return bar.slice(0, length - 1) + stateSigns[worst].block;
-};
-
 const describeDay = (one: CoverageDay): string =>
   `${describeState(one)}${one.excludedCalls === 0 ? '' : `, ${formatCalls(one.excludedCalls)} aged out or erased`}`;
 
@@ -185,28 +170,18 @@ const describeState = (one: CoverageDay): string => {
   return `${stateSigns[one.state].name}${isPartly ? `, ${formatShare(one.shares.unread, 1)} unread` : ''}`;
 };
 
-/** @param width characters of a line. */
-export const drawCoverage = (coverage: Coverage, width = 100): string => {
-  const space = Math.max(8, width - 58);
-  const most = Math.max(1, ...coverage.days.map((one) => one.deliveries.calls));
-  const lines = coverage.days.map((one) => {
-    const length = Math.max(1, Math.round((one.deliveries.calls / most) * space));
-    const bar = drawBar(one.shares, length).padEnd(space);
-    return `${dateOf(one.from / 1000)}  ${bar} ${formatCount(one.deliveries.calls).padStart(9)}  ${describeDay(one)}`;
-  });
-  const legend = Object.values(stateSigns)
-    .reverse()
-    .map(({ name, block }) => `${block} ${name}`);
-  return [
+/** A line a day, and how the calls arrived. */
+export const drawCoverage = (coverage: Coverage): string =>
+  [
     `Days (UTC) by the calls' own time; warehouses: ${coverage.warehouses.join(', ')}`,
     '',
-    ...lines,
-    '',
-    legend.join('   '),
+    ...coverage.days.map((one) => {
+      const calls = formatCount(one.deliveries.calls).padStart(9);
+      return `${dateOf(one.from / 1000)}  ${calls}  ${stateSigns[one.state].mark} ${describeDay(one)}`;
+    }),
     '',
     ...describeDeliveries(coverage),
   ].join('\n');
-};
 
 /** The ways on which calls arrived, with their numbers. */
 export const listWays = ({ both, pollOnly, webhookOnly, importOnly }: DeliveryStatistics) =>

@@ -1,6 +1,5 @@
 /** The timeline: actions of operators, and events that the store noticed. */
-import { type ConnectionUrl, openDatabase, type Queryable, raw } from '../../postgres/database.ts';
-import { grantOwnRole, ownRoleUrl, underOwnRole } from '../../postgres/own-role.ts';
+import type { Queryable } from '../../postgres/database.ts';
 
 interface TimelineEvent {
   /** Milliseconds since the epoch. */
@@ -13,8 +12,8 @@ interface TimelineEvent {
 }
 
 /** @param event.what text without personal data */
-export const recordEvent = async (db: Queryable, event: Omit<TimelineEvent, 'at'>, table = 'events'): Promise<void> => {
-  await db.query`INSERT INTO ${raw(table)} (kind, what, actor) VALUES (${event.kind}, ${event.what}, ${event.actor})`;
+export const recordEvent = async (db: Queryable, event: Omit<TimelineEvent, 'at'>): Promise<void> => {
+  await db.query`INSERT INTO events (kind, what, actor) VALUES (${event.kind}, ${event.what}, ${event.actor})`;
 };
 
 /** Events of these kinds hold a number. The timeline shows their sum by day, so that frequent ones hide no other. */
@@ -54,32 +53,3 @@ export const listEvents = async (db: Queryable, limit: number): Promise<Timeline
        UNION ALL
        (SELECT updated_at, 'go-live', 'Went live', NULL FROM meta WHERE key = 'go_live' AND value ? 'schedules')
      ) AS timeline ORDER BY at DESC LIMIT ${limit}`;
-
-/**
- * Nothing connects before the first event. Where the role is missing, the owner of the store makes it.
- * @param options.url of a role that somebody else made; then `owner` is not asked.
- * Records events under a role that can insert events and do nothing else.
- */
-export const openRecorder = (options: {
-  readonly owner: () => ConnectionUrl;
-  readonly url?: ConnectionUrl | undefined;
-  readonly schema: string;
-}) => {
-  const { schema } = options;
-  const common = { schema, purpose: 'store', application: 'callsync recorder' };
-  // With its schema: for a role without rights on that, an unqualified table is missing instead of forbidden.
-  const table = `${schema}.events`;
-  const ownUrl = options.url === undefined ? ownRoleUrl(options.owner(), 'recorder') : undefined;
-  const database = openDatabase({ ...common, url: ownUrl ?? (options.url as ConnectionUrl), max: 2 });
-  const makeRole = (roleUrl: string) => (): Promise<void> =>
-    grantOwnRole({ ...common, url: options.owner() }, roleUrl, async (tx, role) => {
-      await tx.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
-      await tx.query(`GRANT INSERT (kind, what, actor) ON ${table} TO ${role}`);
-    });
-  return {
-    /** @throws CallsyncError DATABASE_… */
-    record: (event: Parameters<typeof recordEvent>[1]) =>
-      underOwnRole(() => recordEvent(database, event, table), ownUrl === undefined ? undefined : makeRole(ownUrl)),
-    close: database.close,
-  };
-};
