@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type CallDocument, maxCallIdLength } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { bare, bytesOf, copyField, copyFields, defineEncoded } from '../lib/encoded.ts';
+import { bare, bytesOf, copyFields, defineEncoded } from '../lib/encoded.ts';
 import { isObject, valueAt } from '../lib/parse-json.ts';
 import { encodedBytes } from '../lib/scan-value.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
@@ -110,7 +110,7 @@ const placeHash = (hashed: string, order: string | undefined): string =>
   order === undefined ? hashed : order + hashed.slice(orderLength);
 
 /** Hashes of equal values, in whichever order they are. */
-export const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
+const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.slice(orderLength) === b.slice(orderLength));
 
 const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
@@ -146,7 +146,7 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
   for (const name of Object.keys(given)) {
     const bytes = bytesOf(given, name);
     if (bytes !== undefined) {
-      copyField(fields, name, given);
+      copyFields(given, [name], fields);
       hashes[name] = placeHash(hashJson(bytes), observation.order);
       continue;
     }
@@ -190,6 +190,11 @@ export const needsDocument = (row: LedgerRow, observation: PreparedObservation):
   }
   return false;
 };
+
+/** Whether a record names other values of its call than the row, or may say values that only the row names. */
+export const namesOthers = ({ versions }: LedgerRow, { hashes }: PreparedObservation): boolean =>
+  (knownField in hashes || (knownField in versions && 'transcript_json' in hashes)) &&
+  !isSameHash(versions[knownField]?.[2], hashes[knownField]);
 
 /** True when the row already holds every value of the observation, whatever their age (equal up to key order). */
 export const holdsValues = (row: LedgerRow, observation: PreparedObservation): boolean =>
@@ -249,13 +254,12 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   if (changes.length === 0 && row.revision > 0 && !found && !isEarlier(row, observation)) return { ...row, ...seen };
 
   if (row.document === null) throw new Error('fold: the document was not fetched');
-  const document = copyFields(row.document);
+  const document = copyFields(observation.fields, changes, copyFields(row.document, Object.keys(row.document)));
   const revision = row.revision + 1;
   const fieldChanges = Object.assign(bare<FieldChange>(), row.fieldChanges);
   for (const name of changes) {
     const kind = kindOf(row, name, observation.fields);
     if (row.revision > 0) fieldChanges[name] = [revision, observation.observedAt, sourceRank[observation.source], kind];
-    copyField(document, name, observation.fields);
   }
   return {
     ...row,

@@ -40,33 +40,28 @@ export const defineEncoded = (target: object, name: string, bytes: Buffer, value
 /** The bytes of a field, if it has them. */
 export const bytesOf = (from: object, name: string): Buffer | undefined => (from as Holder)[encoded]?.[name]?.bytes;
 
-/** A field of another object, with its bytes. @param target made by `bare` */
-export const copyField = (target: Record<string, unknown>, name: string, from: object): void => {
-  const field = (from as Holder)[encoded]?.[name];
-  if (field !== undefined) defineEncoded(target, name, field.bytes, field.value);
-  else {
-    // A getter cannot be assigned to.
-    if (bytesOf(target, name) !== undefined) {
-      Reflect.deleteProperty((target as Holder)[encoded] ?? {}, name);
-      Reflect.deleteProperty(target, name);
+/** Fields of another object with their bytes, where a spread would parse each. @param target made by `bare` */
+export const copyFields = (from: object, names: readonly string[], target = bare()): Record<string, unknown> => {
+  for (const name of names) {
+    const field = (from as Holder)[encoded]?.[name];
+    if (field !== undefined) defineEncoded(target, name, field.bytes, field.value);
+    else {
+      // A getter cannot be assigned to.
+      if (bytesOf(target, name) !== undefined) {
+        Reflect.deleteProperty((target as Holder)[encoded] ?? {}, name);
+        Reflect.deleteProperty(target, name);
+      }
+      target[name] = (from as Record<string, unknown>)[name];
     }
-    target[name] = (from as Record<string, unknown>)[name];
   }
-};
-
-/** A copy, where a spread would parse each field. */
-export const copyFields = (from: object): Record<string, unknown> => {
-  const copy = bare();
-  for (const name of Object.keys(from)) copyField(copy, name, from);
-  return copy;
+  return target;
 };
 
 /** A copy with another value of a field; undefined = without the field. */
 export const withField = (from: object, name: string, value: unknown): Record<string, unknown> => {
   const copy = bare();
-  for (const key of Object.keys(from))
-    if (key !== name) copyField(copy, key, from);
+  for (const key of new Set([...Object.keys(from), name]))
+    if (key !== name) copyFields(from, [key], copy);
     else if (value !== undefined) copy[name] = value;
-  if (value !== undefined) copy[name] = value;
   return copy;
 };

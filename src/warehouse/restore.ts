@@ -1,6 +1,6 @@
 /** Questions by which callsync notices that a ledger or a warehouse was set back, in SQL for every warehouse. */
 import type { CallTableName } from '../../schemas/tables.ts';
-import { partsOf, readPages } from '../lib/pages.ts';
+import { readPages } from '../lib/pages.ts';
 import { iso } from '../lib/timestamps.ts';
 
 /** A load, and the epoch of the ledger that planned it. */
@@ -81,5 +81,5 @@ export const createRestoreChecks = (query: (sql: string) => Promise<readonly Rec
 
 /** Ids for SQL. callsync made them, so they have no quotes. */
 function* pagesOf(ids: readonly string[]): Generator<string> {
-  for (const part of partsOf(ids, idsPerQuery)) yield part.map((id) => `'${id}'`).join(', ');
+  for (let at = 0; at < ids.length; at += idsPerQuery) yield `'${ids.slice(at, at + idsPerQuery).join("', '")}'`;
 }

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { bare, bytesOf, copyField } from '../../lib/encoded.ts';
+import { bytesOf, copyFields } from '../../lib/encoded.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
@@ -29,7 +29,7 @@ export const observeRecord = (record: unknown, { observedAt, carries, leftOut = 
   const refusal = refuseId(id, bytes);
   if (refusal !== undefined) return reject(refusal);
   const uncarried: string[] = [];
-  const fields: CallDocument = bare();
+  const kept: string[] = [];
   for (const name of Object.keys(record)) {
     const json = bytesOf(record, name);
     const value = json === undefined ? record[name] : undefined;
@@ -39,8 +39,9 @@ export const observeRecord = (record: unknown, { observedAt, carries, leftOut = 
       uncarried.push(name);
       continue;
     }
-    copyField(fields, name, record);
+    kept.push(name);
   }
+  const fields: CallDocument = copyFields(record, kept);
   const observation: Observation = { callId: id as string, source: 'poll', observedAt, fields };
   return { kind: 'observation', observation, uncarried } as const;
 };

@@ -17,7 +17,7 @@ import {
   fold,
   foldErasure,
   foldRules,
-  isSameHash,
+  namesOthers,
   needsDocument,
   noRules,
   prepareObservation,
@@ -31,7 +31,7 @@ import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
-import { failureOf, raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
+import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import type { SubjectIndex } from '../store.ts';
 
 /** A quarter of the size, in half the time that deflate takes for it. */
@@ -165,11 +165,6 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
   await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${changed.map(({ callId }) => callId)})`;
   return changed;
 };
-
-/** Whether a record names other values of its call than the row, or may say values that only the row names. */
-const namesOthers = ({ versions }: LedgerRow, { hashes }: PreparedObservation): boolean =>
-  (knownField in hashes || (knownField in versions && 'transcript_json' in hashes)) &&
-  !isSameHash(versions[knownField]?.[2], hashes[knownField]);
 
 /** The records of a call after the rules on the values that any of them names. */
 const shareKnown = (row: LedgerRow, list: readonly PreparedObservation[], { sanitize, version }: FoldedRules) => {
@@ -370,11 +365,14 @@ const copyRows = async (tx: Transaction, rows: readonly LedgerRow[], processedFi
   }
   await tx.query('SAVEPOINT unknown');
   const target = `ledger (call_id, ${columnsWritten.map(([column]) => column).join(', ')})`;
-  const failure: (Error & { readonly code?: string }) | undefined = await failureOf(writer.send(tx.client, target));
-  if (failure === undefined) return true;
-  if (failure.code !== uniqueViolation) throw failure;
-  await tx.query('ROLLBACK TO unknown');
-  return false;
+  try {
+    await writer.send(tx.client, target);
+    return true;
+  } catch (error) {
+    if ((error as { readonly code?: string }).code !== uniqueViolation) throw error;
+    await tx.query('ROLLBACK TO unknown');
+    return false;
+  }
 };
 
 /** Utterances that rules replaced unread. Nearly no transcript is parsed for it. */

@@ -1,6 +1,6 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
-import { erasedPrefix, type Row, type TableName, tableOf } from '../../../schemas/tables.ts';
+import { erasedPrefix, type Row, type TableName, tables } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
@@ -79,9 +79,11 @@ const insertRows = async (client: pg.PoolClient, sql: string, table: TableName, 
   if (rows.length > 0) await client.query(sql, columnsOf(table, rows));
 };
 
+const columnNames = new Map(tables.map(({ name, columns }) => [name, columns.map((column) => column.name)]));
+
 /** An array of each column of a table, as parameters. */
 const columnsOf = (table: TableName, rows: readonly Row[]) =>
-  tableOf(table).columns.map(({ name }) => rows.map((row) => row[name]));
+  columnNames.get(table)?.map((name) => rows.map((row) => row[name]));
 
 /** See `Warehouse.recordState`. */
 export const recordState = async (db: Queryable, layout: Layout, row: Row): Promise<void> =>

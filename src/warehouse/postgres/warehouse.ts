@@ -61,7 +61,6 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions) => {
     documents: layout.documents,
     moreTables: async () => ((await slow.value(removalSql(layout).hasSearch)) ? ['transcript_search'] : []),
   });
-  const query: Warehouse['query'] = (sql, signal) => queryRows(db, sql, { signal });
   const proof: Proof = {
     ...reading,
     removeCalls: (guards, options) => db.transaction((tx) => removeCalls(tx, layout, guards, options?.keepsChanges)),
@@ -92,7 +91,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions) => {
       return result;
     },
     recordState: (row: Row) => recordState(db, layout, row),
-    query,
+    query: (sql: string, signal?: AbortSignal) => queryRows(db, sql, { signal }),
     proof,
     search: createTranscriptSearch(schema, filling),
     grants,
@@ -103,7 +102,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions) => {
       (name) => qualified(layout, name),
       (statements) => slow.transaction(runAll(statements)),
     ),
-    restore: createRestoreChecks(query),
+    restore: createRestoreChecks((sql) => db.query(sql)),
     close: async () => {
       await filler.stop();
       await Promise.all([db, slow, filling].map((one) => one.close()));
