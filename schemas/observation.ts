@@ -13,7 +13,7 @@ export interface Observation {
   readonly observedAt: number;
   /**
    * Only the top-level fields that this observation carried; an absent field says nothing about the call. Large ones may be
-   * bytes until they are read: see `src/lib/encoded.ts`.
+   * bytes until they are read: see `src/lib/json-record.ts`.
    */
   readonly fields: CallDocument;
   /** Hash of the bytes in which it came, where privacy rules have changed them since. */

@@ -12,7 +12,7 @@ const parts: readonly (readonly [part: string, of: RegExp])[] = [
   ['collector', /^\(garbage collector\)/],
   ['packing', /node:zlib/],
   ['hash', /node:internal\/crypto|^(hashJson|contentHash|addRow|addText|addWords|addNumber) /],
-  ['scan', /page-body|scan-value|parse-json|list\/observe/],
+  ['scan', /page-body|json-record|parse-json|list\/observe/],
   ['rules', /src\/privacy\//],
   ['flatten', /calls\/flatten/],
   ['encode', /encoder|encode-thread|binary-copy/],

@@ -16,7 +16,8 @@ import { checkBeforeLoad, createLedgerCheck } from '../pipeline/load/check-ledge
 import { versionOfRules } from '../privacy/rules.ts';
 import { endOfProcessingAxis } from '../source/list/list-query.ts';
 import { createLease } from '../store/lease.ts';
-import { beginWalk, registerWarehouse } from '../store/loads/warehouses.ts';
+import { beginWalk } from '../store/loads/walk.ts';
+import { registerWarehouse } from '../store/loads/warehouses.ts';
 import { createQuotaMemory } from '../store/meta.ts';
 import { createDriftWatch } from '../store/status/drift.ts';
 import type { Store } from '../store/store.ts';

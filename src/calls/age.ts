@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type CallDocument, callFields } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
-import { withField } from '../lib/encoded.ts';
+import { withField } from '../lib/json-record.ts';
 import { isObject, mergeRaw, pathKeys, type Raw, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { knownField } from './known.ts';

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import type { CallTableName, Column, Row, Table, WordArrays } from '../../schemas/tables.ts';
 import { callTables, columnsOf, keptTables, tableOf, tables, wordsView } from '../../schemas/tables.ts';
-import { plainDecimal } from '../lib/decimal.ts';
+import { plainDecimal } from '../lib/parse-json.ts';
 import type { CallDigest, DigestedName, FlatRows, Warehouse } from './warehouse.ts';
 
 /**

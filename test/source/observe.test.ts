@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bytesOf, defineEncoded } from '../../src/lib/encoded.ts';
+import { bytesOf, defineEncoded } from '../../src/lib/json-record.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 
 const observe = (record: unknown, carries: string[] = [], leftOut: string[] = []) =>

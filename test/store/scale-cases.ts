@@ -16,7 +16,8 @@ import { listAgents, measureWebhooks } from '../../src/store/delivery/delivery-s
 import { forgetAnswered, listRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import type { QueueCursor } from '../../src/store/loads/loads.ts';
-import { requestWalk, walkBatch } from '../../src/store/loads/warehouses.ts';
+import { walkBatch } from '../../src/store/loads/walk.ts';
+import { requestWalk } from '../../src/store/loads/warehouses.ts';
 import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { listDrift } from '../../src/store/status/drift.ts';
 import { readStateRow } from '../../src/store/status/state-row.ts';

@@ -3,7 +3,8 @@ import { openStoreService, withServices, withStore } from '../../app/services.ts
 import { openTemporal } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { countPending } from '../../store/loads/loads.ts';
-import { requestWalk, walkToEnd } from '../../store/loads/warehouses.ts';
+import { walkToEnd } from '../../store/loads/walk.ts';
+import { requestWalk } from '../../store/loads/warehouses.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import type { SearchIndexStatus } from '../../warehouse/search.ts';

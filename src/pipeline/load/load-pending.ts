@@ -15,7 +15,8 @@ import {
   readPending,
   refuseCall,
 } from '../../store/loads/loads.ts';
-import { isConfiguredSomewhere, keepRegistered, waitingMs, walkBatch } from '../../store/loads/warehouses.ts';
+import { waitingMs, walkBatch } from '../../store/loads/walk.ts';
+import { isConfiguredSomewhere, keepRegistered } from '../../store/loads/warehouses.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
 import { markVerdictsLoaded, unloadedVerdicts } from '../../store/windows/verdicts.ts';

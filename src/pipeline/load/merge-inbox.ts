@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { holdsValues, identifyRecord, webhookObservedAt } from '../../calls/fold.ts';
-import { readRecord } from '../../lib/scan-value.ts';
+import { readRecord } from '../../lib/json-record.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { EarlierBodies, PendingDelivery, SettledDelivery } from '../../store/delivery/inbox.ts';

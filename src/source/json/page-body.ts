@@ -1,16 +1,16 @@
 /** The records of one list response; of large ones only the small fields are parsed at once. */
 import { isUtf8 } from 'node:buffer';
 import { findBuilt } from '../../lib/find-built.ts';
+import { notScanned, readRecord, scanFields } from '../../lib/json-record.ts';
 import * as sign from '../../lib/json-signs.ts';
 import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
-import { notScanned, readRecord, scanFields } from '../../lib/scan-value.ts';
 import { answerWith, runOnThread } from '../../lib/thread.ts';
 
 // Bound here: a look into another module for each byte takes as long as the byte.
 const { quote, backslash, comma, colon, openBracket, closeBracket, openBrace, closeBrace, isBlank } = sign;
 
 export interface RawRecord {
-  /** The record, its large fields as bytes (`lib/encoded.ts`); undefined when its bytes are not JSON. */
+  /** The record, its large fields as bytes (`lib/json-record.ts`); undefined when its bytes are not JSON. */
   readonly value: unknown;
   /** Exact bytes as they came; looked up when asked for. */
   bytes(): Buffer;

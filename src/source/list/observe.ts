@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { bytesOf, copyFields } from '../../lib/encoded.ts';
+import { bytesOf, copyFields } from '../../lib/json-record.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 

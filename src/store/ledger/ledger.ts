@@ -25,9 +25,8 @@ import {
 } from '../../calls/fold.ts';
 import { joinKnown, knownField } from '../../calls/known.ts';
 import { listUnread } from '../../calls/redactions.ts';
-import { bytesOf, withField } from '../../lib/encoded.ts';
+import { bytesOf, readRecord, withField } from '../../lib/json-record.ts';
 import { valueAt } from '../../lib/parse-json.ts';
-import { readRecord } from '../../lib/scan-value.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';

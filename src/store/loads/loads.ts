@@ -6,7 +6,7 @@ import type { Database, Queryable, Sql, Transaction } from '../../postgres/datab
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { readRows } from '../ledger/ledger.ts';
 import { withinBytes } from '../ledger/read-ledger.ts';
-import { concernedWarehouses, lockedRows, rowOfCall } from './warehouses.ts';
+import { concernedWarehouses } from './warehouses.ts';
 
 /** `rewrite` = number of the request to write the rows again, equal guards too. */
 type PendingCall = {
@@ -50,6 +50,22 @@ export const tombstonesBefore = (at: Date): Sql =>
   sql`queue_position BETWEEN queue_position(${urgencies.erasures}, ${at}::timestamptz) AND queue_position(${urgencies.erasures}, NULL)`;
 
 /**
+ * SQL: the row of a call in `warehouse_calls`, for a join. A server without statistics of a new table or warehouse takes
+ * its rows for few, and reads them all for each batch. A LIMIT or a lock prevents that.
+ */
+const rowOfCall = (warehouse: string, callId: Sql): Sql =>
+  sql`LATERAL (SELECT ctid, * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ${callId} LIMIT 1)`;
+
+/**
+ * SQL: the rows of calls in `warehouse_calls`, locked in key order. Writers of several calls lock them first, to avoid
+ * deadlocks; only then may they write to them by ctid.
+ * @param calls their ids, or SQL for an array of them. The queue may name a call twice that moves in it meanwhile; its row comes once.
+ */
+const lockedRows = (warehouse: string, calls: readonly string[] | Sql): Sql =>
+  sql`(SELECT DISTINCT id COLLATE "C" AS id FROM unnest(${calls}::text[]) AS given (id) ORDER BY id) AS named
+      CROSS JOIN LATERAL (SELECT * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = named.id FOR UPDATE) AS locked`;
+
+/**
  * Makes changed calls pending in every registered warehouse, inside the transaction that changed them. Erasures are served before changes, and both before the backlog.
  */
 export const markPending = async (tx: Transaction, callIds: readonly string[], kind: PendingKind = 'change') => {
@@ -65,6 +81,31 @@ export const markPending = async (tx: Transaction, callIds: readonly string[], k
         SET pending = true,
             queue_position = CASE WHEN w.pending AND ${kind === 'backlog'}::boolean THEN least(w.queue_position, excluded.queue_position)
                                   ELSE excluded.queue_position END`;
+};
+
+type Walk = { readonly since: Date | null; readonly rewrite: number | null };
+
+/** Makes calls pending that the warehouse lacks. Waits for the end of running completions, because they may know only an older epoch. */
+export const markLacking = async (tx: Transaction, warehouse: string, ids: readonly string[], walk: Walk) => {
+  await tx.query`SELECT 1 FROM ${lockedRows(warehouse, ids)}`;
+  const marked = await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
+     SELECT ${warehouse}, l.call_id, queue_position(CASE WHEN l.tombstone THEN ${urgencies.erasures} ELSE ${urgencies.backlog} END, l.call_timestamp), ${walk.rewrite}
+       FROM ledger l LEFT JOIN ${rowOfCall(warehouse, sql`l.call_id`)} o ON true
+      WHERE l.call_id = ANY(${ids}) AND l.revision > 0
+        AND (o.call_id IS NULL OR ${walk.rewrite}::bigint IS NOT NULL OR coalesce(o.applied_at, 'infinity') >= ${walk.since}::timestamptz
+             OR NOT o.pending AND (o.applied_revision < l.revision
+                                   OR o.applied_epoch < (SELECT max(epoch) FROM epochs)
+                                   OR o.applied_flatten < (SELECT flatten_version FROM warehouses WHERE name = ${warehouse})
+                                   OR o.rewrite IS NOT NULL)
+             OR o.refused IS NOT NULL)
+      ORDER BY l.call_id
+     ON CONFLICT (warehouse, call_id) DO UPDATE
+        SET pending = true, rewrite = coalesce(excluded.rewrite, w.rewrite),
+            queue_position = CASE WHEN w.pending THEN least(w.queue_position, excluded.queue_position)
+                                  ELSE excluded.queue_position END,
+            applied_epoch = CASE WHEN coalesce(w.applied_at, 'infinity') >= ${walk.since}::timestamptz THEN 0 ELSE w.applied_epoch END
+     RETURNING 1`;
+  return marked.length;
 };
 
 /**
@@ -94,6 +135,18 @@ export const pendingSql = sql`(SELECT greatest(coalesce(sum(value) FILTER (WHERE
 /** The same of one warehouse. */
 export const countPending = async (db: Queryable, warehouse: string): Promise<number> =>
   (await db.value<number | undefined>`SELECT ${pendingSql} FROM warehouses w WHERE name = ${warehouse}`) ?? 0;
+
+/** Among so many of the ledger the newest is looked for: a warehouse that lacks them all would have the whole ledger walked. */
+const newestCalls = 500;
+
+/** SQL: time of the newest call in a warehouse, in microseconds. */
+export const newestLoadedSql = (warehouse: string): Sql =>
+  sql`(SELECT ${toMicros('l.call_timestamp')}
+         FROM (SELECT call_id, call_timestamp, tombstone FROM ledger WHERE call_timestamp IS NOT NULL
+                ORDER BY call_timestamp DESC LIMIT ${newestCalls}) l
+        CROSS JOIN ${rowOfCall(warehouse, sql`l.call_id`)} w
+        WHERE w.applied_revision > 0 AND NOT l.tombstone
+        ORDER BY l.call_timestamp DESC LIMIT 1)`;
 
 /**
  * Requests that the rows of some calls are written again, even with equal guards. The next load carries the request

@@ -3,30 +3,13 @@
  * dropped, so that its queue does not grow.
  */
 
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Database, Queryable, Sql, Transaction } from '../../postgres/database.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
 import { lockName, sql, toTimestamp } from '../../postgres/database.ts';
 
 const present = sql`configured_at > now() - interval '7 days'`;
 
 /** SQL of a query for the names of all warehouses to be told of a change. */
 export const concernedWarehouses = sql`SELECT name AS warehouse FROM warehouses WHERE ${present}`;
-
-/**
- * SQL: the row of a call in `warehouse_calls`, for a join. A server without statistics of a new table or warehouse takes
- * its rows for few, and reads them all for each batch. A LIMIT or a lock prevents that.
- */
-export const rowOfCall = (warehouse: string, callId: Sql): Sql =>
-  sql`LATERAL (SELECT ctid, * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ${callId} LIMIT 1)`;
-
-/**
- * SQL: the rows of calls in `warehouse_calls`, locked in key order. Writers of several calls lock them first, to avoid
- * deadlocks; only then may they write to them by ctid.
- * @param calls their ids, or SQL for an array of them. The queue may name a call twice that moves in it meanwhile; its row comes once.
- */
-export const lockedRows = (warehouse: string, calls: readonly string[] | Sql): Sql =>
-  sql`(SELECT DISTINCT id COLLATE "C" AS id FROM unnest(${calls}::text[]) AS given (id) ORDER BY id) AS named
-      CROSS JOIN LATERAL (SELECT * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = named.id FOR UPDATE) AS locked`;
 
 /**
  * Registers a warehouse for workers of a flatten version. If it is new, comes back, or has rows of an older version, a
@@ -64,11 +47,6 @@ export const isConfiguredSomewhere = (db: Queryable, name: string): Promise<bool
 
 type WalkRequest = { readonly warehouse: string; readonly since?: number; readonly rewrite?: boolean };
 
-/** Calls that one batch looks at. */
-const batchCalls = 400;
-export const waitingMs = 50;
-const underWay = sql`walk_after IS NOT NULL`;
-
 /**
  * Requests a walk. A running walk starts again and keeps its earlier requests.
  * @param request.since also mark calls that were applied at or after this time (microseconds): the warehouse has lost them
@@ -79,81 +57,6 @@ export const requestWalk = (db: Queryable, request: WalkRequest): Promise<unknow
             walk_since = least(walk_since, ${toTimestamp(request.since ?? null)}),
             walk_rewrite = CASE WHEN ${request.rewrite === true} THEN nextval('rewrite_requests') ELSE walk_rewrite END
       WHERE name = ${request.warehouse}`;
-
-/**
- * The next batch of a warehouse's walk; undefined if there is none. Folds that ran when the walk was requested end
- * first, so that the walk sees their calls.
- * `marked` = calls that became pending.
- * `state` = `waiting`: older transactions have not ended, or another worker is at this batch.
- */
-export const walkBatch = async (store: Database, warehouse: string) => {
-  if (!(await store.has`SELECT 1 FROM warehouses WHERE name = ${warehouse} AND ${underWay}`)) return undefined;
-  return await store.transaction(async (tx) => {
-    const [walk] = await tx.query<{ after: string; since: Date | null; rewrite: number | null }>`
-        SELECT walk_after AS after, walk_since AS since, walk_rewrite AS rewrite FROM warehouses
-        WHERE name = ${warehouse} AND ${underWay}
-          AND (pg_snapshot_xmin(pg_current_snapshot()) > walk_xid OR walk_requested_at < now() - interval '10 minutes')
-        FOR UPDATE SKIP LOCKED`;
-    if (walk === undefined) return { marked: 0, state: 'waiting' };
-    const ids = await tx.column<string>`
-        SELECT call_id FROM ledger WHERE call_id > ${walk.after} ORDER BY call_id LIMIT ${batchCalls}`;
-    const marked = await markLacking(tx, warehouse, ids, walk);
-    if (ids.length === batchCalls) {
-      await tx.query`UPDATE warehouses SET walk_after = ${ids.at(-1)} WHERE name = ${warehouse}`;
-      return { marked, state: 'under way' };
-    }
-    await tx.query`UPDATE warehouses SET walk_after = NULL, walk_since = NULL, walk_rewrite = NULL WHERE name = ${warehouse}`;
-    return { marked, state: 'done' };
-  });
-};
-
-/** Longest wait of `beginWalk`. */
-const beginMs = 1_000;
-
-/**
- * The first batch of a walk, if one was requested and older transactions end in time. The walk of a new store ends with it:
- * there is nothing to look at, and its calls count as pending until somebody has looked.
- */
-export const beginWalk = async (store: Database, warehouse: string): Promise<void> => {
-  const until = performance.now() + beginMs;
-  while ((await walkBatch(store, warehouse))?.state === 'waiting' && performance.now() < until) await delay(waitingMs);
-};
-
-/** Walks to the end, for a command that prints the number of calls. Returns how many calls became pending. */
-export const walkToEnd = async (store: Database, warehouse: string): Promise<number> => {
-  let marked = 0;
-  for (;;) {
-    const batch = await walkBatch(store, warehouse);
-    if (batch?.state === 'waiting') await delay(waitingMs);
-    marked += batch?.marked ?? 0;
-    if (batch === undefined || batch.state === 'done') return marked;
-  }
-};
-
-type Walk = { readonly since: Date | null; readonly rewrite: number | null };
-
-/** Waits for the end of running completions, because they may know only an older epoch. */
-const markLacking = async (tx: Transaction, warehouse: string, ids: readonly string[], walk: Walk) => {
-  await tx.query`SELECT 1 FROM ${lockedRows(warehouse, ids)}`;
-  const marked = await tx.query`INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
-     SELECT ${warehouse}, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 2 END, l.call_timestamp), ${walk.rewrite}
-       FROM ledger l LEFT JOIN ${rowOfCall(warehouse, sql`l.call_id`)} o ON true
-      WHERE l.call_id = ANY(${ids}) AND l.revision > 0
-        AND (o.call_id IS NULL OR ${walk.rewrite}::bigint IS NOT NULL OR coalesce(o.applied_at, 'infinity') >= ${walk.since}::timestamptz
-             OR NOT o.pending AND (o.applied_revision < l.revision
-                                   OR o.applied_epoch < (SELECT max(epoch) FROM epochs)
-                                   OR o.applied_flatten < (SELECT flatten_version FROM warehouses WHERE name = ${warehouse})
-                                   OR o.rewrite IS NOT NULL)
-             OR o.refused IS NOT NULL)
-      ORDER BY l.call_id
-     ON CONFLICT (warehouse, call_id) DO UPDATE
-        SET pending = true, rewrite = coalesce(excluded.rewrite, w.rewrite),
-            queue_position = CASE WHEN w.pending THEN least(w.queue_position, excluded.queue_position)
-                                  ELSE excluded.queue_position END,
-            applied_epoch = CASE WHEN coalesce(w.applied_at, 'infinity') >= ${walk.since}::timestamptz THEN 0 ELSE w.applied_epoch END
-     RETURNING 1`;
-  return marked.length;
-};
 
 /**
  * Issues an epoch above every known one and marks every call as pending. Used for new and restored ledgers.

@@ -3,7 +3,7 @@
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import { knownField } from '../../calls/known.ts';
-import { bytesOf } from '../../lib/encoded.ts';
+import { bytesOf } from '../../lib/json-record.ts';
 import { jsonType } from '../../lib/parse-json.ts';
 import { type Queryable, unnest } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';

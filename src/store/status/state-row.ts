@@ -1,26 +1,17 @@
 /** The row of a warehouse's table `sync_state`, read from the store. */
 import type { Row } from '../../../schemas/tables.ts';
-import { sql, toMicros } from '../../postgres/database.ts';
-import { countPending } from '../loads/loads.ts';
-import { rowOfCall } from '../loads/warehouses.ts';
+import { toMicros } from '../../postgres/database.ts';
+import { countPending, newestLoadedSql } from '../loads/loads.ts';
 import type { Store } from '../store.ts';
 import { readProvenThrough } from '../windows/verdicts.ts';
 import { readToSql } from '../windows/windows.ts';
-
-/** Among so many of the ledger the newest is looked for: a warehouse that lacks them all would have the whole ledger walked. */
-const newestCalls = 500;
 
 /** Times in microseconds by the store's clock. */
 export const readStateRow = async (store: Store, warehouse: string): Promise<Row> => {
   const figures = await store.row<Row>`
       SELECT (SELECT ${toMicros(readToSql)} FROM watermarks w WHERE name = 'sync') AS watermark,
             (SELECT last_error FROM watermarks WHERE name = 'sync') AS last_error,
-            (SELECT ${toMicros('l.call_timestamp')}
-               FROM (SELECT call_id, call_timestamp, tombstone FROM ledger WHERE call_timestamp IS NOT NULL
-                      ORDER BY call_timestamp DESC LIMIT ${newestCalls}) l
-              CROSS JOIN ${rowOfCall(warehouse, sql`l.call_id`)} w
-              WHERE w.applied_revision > 0 AND NOT l.tombstone
-              ORDER BY l.call_timestamp DESC LIMIT 1) AS newest_call,
+            ${newestLoadedSql(warehouse)} AS newest_call,
             (SELECT ${toMicros('max(committed_at)')} FROM loads WHERE warehouse = ${warehouse} AND state = 'committed') AS last_load_at,
             coalesce((SELECT max(epoch) FROM epochs), 0) AS ledger_epoch, ${toMicros('now()')} AS heartbeat_at`;
   const { axis: proven_axis, through: proven_through } = await readProvenThrough(store, warehouse);

@@ -1,7 +1,7 @@
 /** A thread that encodes the calls that it is sent; see `encoder.ts`. */
 import type { CallDocument } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
-import { bare, defineEncoded } from '../../lib/encoded.ts';
+import { bare, defineEncoded } from '../../lib/json-record.ts';
 import { answerWith } from '../../lib/thread.ts';
 import { createEncoder, type EncoderTask } from './encoder.ts';
 

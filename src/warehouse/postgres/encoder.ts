@@ -1,8 +1,8 @@
 /** Rows of calls as the bytes of COPY. A thread makes those of large loads: one core would otherwise limit a load. */
 import type { Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { guardColumns, tableOf } from '../../../schemas/tables.ts';
-import { bytesOf } from '../../lib/encoded.ts';
 import { findBuilt } from '../../lib/find-built.ts';
+import { bytesOf } from '../../lib/json-record.ts';
 import { runOnThread } from '../../lib/thread.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../digest.ts';

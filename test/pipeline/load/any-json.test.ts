@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../../src/calls/flatten.ts';
-import { readRecord } from '../../../src/lib/scan-value.ts';
+import { readRecord } from '../../../src/lib/json-record.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
 import { createEncoder, createThreadedEncoder, type EncodedCalls } from '../../../src/warehouse/postgres/encoder.ts';
 import { digestRows } from '../../support/digest-tables.ts';

@@ -14,7 +14,7 @@ import { storedData } from '../../../scripts/stored-data.ts';
 import { holdsValues, type LedgerRow, prepareObservation } from '../../../src/calls/fold.ts';
 import { joinKnown } from '../../../src/calls/known.ts';
 import { privacyChecks } from '../../../src/cli/commands/doctor/check.ts';
-import { defineEncoded } from '../../../src/lib/encoded.ts';
+import { defineEncoded } from '../../../src/lib/json-record.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesOf } from '../../src/lib/encoded.ts';
+import { bytesOf, scanFields } from '../../src/lib/json-record.ts';
 import { parseQuietly } from '../../src/lib/parse-json.ts';
-import { scanFields } from '../../src/lib/scan-value.ts';
 import { readPageBody } from '../../src/source/json/page-body.ts';
 import { forAll } from '../support/for-all.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
