@@ -29,6 +29,8 @@ export const createLiveActivities = (deps: ActivityDeps) =>
     planSync: ({ signal }) => asSync(deps, () => planSync(deps, signal)),
     readRangePart: (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput) =>
       asSync(deps, () => readRangePart(deps, input, run)),
+    rereadWindows: (run: ActivityRun<RereadProgress>, plan: Parameters<typeof rereadWindows>[1]) =>
+      asSync(deps, () => rereadWindows(deps, plan, run)),
     finishSync: (_, input: { seenTo: number }) => finishSync(deps, input),
     rereadCalls: ({ signal }) => rereadCalls(deps, signal),
     mergeInbox: () => mergeInbox(deps),

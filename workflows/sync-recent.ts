@@ -12,14 +12,20 @@ import { beginReading, type RangeReadingInput, readRanges } from './read-ranges.
  */
 export const syncRecent = async (input: SyncInput): Promise<ReadTotals & { readonly watermark: number | null }> => {
   const startedAt = Date.now();
-  const { planSync, finishSync } = liveActivities(input.queues);
+  const { planSync, rereadWindows, finishSync } = liveActivities(input.queues);
   let totals = emptyTotals;
   let seenTo = 0;
   const whole = { queues: input.queues, live: true, force: true, origin: 'sync' } as const;
-  const readTop = async ({ axis, top, settledTo }: Awaited<ReturnType<LiveActivities['planSync']>>) => {
+  // Plans of earlier versions have no `lookback`.
+  const readTop = async ({ axis, top, lookback, settledTo }: Awaited<ReturnType<LiveActivities['planSync']>>) => {
     totals = addTotals(totals, await readAll(top, { ...whole, axis, settledTo, direction: 'newest_first' }));
     seenTo = top[0]?.to ?? settledTo;
-    return await finishSync({ seenTo });
+    const finished = await finishSync({ seenTo });
+    if (lookback !== undefined && lookback.parts.length > 0) {
+      const { listed, changed, requests } = await rereadWindows(lookback);
+      totals = addTotals(totals, { ...emptyTotals, calls: listed, changed, requests });
+    }
+    return finished;
   };
 
   const plan = await planSync();

@@ -42,8 +42,8 @@ const broken = [
   [
     'an activity is no longer called',
     'sync-recent',
-    'return await finishSync({ seenTo });',
-    'return { watermark: null };',
+    'const finished = await finishSync({ seenTo });',
+    'const finished = { watermark: null };',
   ],
   ['a timer is added', 'reread-late', planning, `await pause(1);\n  ${planning}`],
   ['two activities change places', 'sweep', merging, `await load.listPending();\n  ${merging}`],

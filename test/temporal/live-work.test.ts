@@ -40,6 +40,8 @@ const calm = () => ({
   /** Axes of the parts that were read, in order. */
   axes: [] as string[],
   finishes: 0,
+  /** Ranges of the lookback that were compared by summaries. */
+  lookback: [] as Range[],
   plan: {} as PlannedSync,
   /** A range whose reading does not end while it stands here. */
   slow: undefined as Range | undefined,
@@ -78,6 +80,10 @@ const activities = {
       state.axes.push(axis);
       while (state.slow?.to === range.to) await delay(20);
       return { totals: { ...emptyTotals, calls: 1 }, rest: null, windowLength: hour };
+    },
+    rereadWindows: async ({ parts }: PlannedSync['lookback']) => {
+      state.lookback.push(...parts);
+      return { listed: 7, changed: 1, fetched: 1, requests: 1 };
     },
     finishSync: async () => {
       state.finishes += 1;
@@ -184,7 +190,9 @@ const rest = [
   { from: 50 * hour, to: 90 * hour },
   { from: 0, to: 40 * hour },
 ];
+const lookback = { axis: 'qualified', at: 100 * hour, horizon: 0, covers: [], parts: [] };
 const plan: PlannedSync = {
+  lookback,
   ...{ axis: 'qualified', top, rest, others: [], settledTo: 99 * hour, direction: 'newest_first' },
   ...{ seconds: 60, everySeconds: 60 },
 };
@@ -207,11 +215,14 @@ test('continuous sync reads while a backfill holds every slot for reading', asyn
   await backfill.terminate();
 });
 
-test('continuous sync reads the newest first, then the rest in its order, then problems of other axes', async () => {
+test('continuous sync reads the newest first, the lookback, the rest in order, then problems of other axes', async () => {
   const left = { from: 7 * hour, to: 8 * hour };
-  state.plan = { ...plan, others: [{ axis: 'timestamp', ranges: [left] }] };
+  const seen = { from: 89 * hour, to: 90 * hour, since: 90 * hour, weight: 1 };
+  const others = [{ axis: 'timestamp', ranges: [left] }];
+  state.plan = { ...plan, lookback: { ...lookback, parts: [seen] }, others };
   const sync = await start('syncRecent', `${site.queues.workflows}/sync-whole`);
-  expect(await sync.result()).toMatchObject({ calls: 4, watermark: 2 });
+  expect(await sync.result()).toMatchObject({ calls: 11, changed: 1, watermark: 2 });
+  expect(state.lookback).toEqual([seen]);
   expect(state.read).toEqual([...top, ...rest, left]);
   expect(state.axes).toEqual(['qualified', 'qualified', 'qualified', 'timestamp']);
   expect(state.finishes).toBe(2);

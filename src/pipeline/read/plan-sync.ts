@@ -3,13 +3,14 @@
  * scheduled time.
  */
 
+import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { SyncSettings } from '../../../schemas/config/sync.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Interval, subtract } from '../../lib/intervals.ts';
 import { serviceNow } from '../../source/http/http.ts';
 import { asLive } from '../../source/http/limiter.ts';
-import { axisOf, defaultAxis, isCuttable, splitWindow } from '../../source/list/list-query.ts';
+import { axisOf, canLeaveOut, defaultAxis, isCuttable, splitWindow } from '../../source/list/list-query.ts';
 import * as stored from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 
@@ -33,7 +34,8 @@ const [shortestRun, longestRun] = [5, 120];
 /** The watermark decides where to begin: it does not move while the sync is down, unlike a start relative to now. */
 export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal) => {
   const { settle, lookback, start, direction } = sync;
-  const axis = defaultAxis(source.list.list).name;
+  const { list } = source.list;
+  const axis = defaultAxis(list).name;
   const { watermark, startedFrom } = (await stored.advanceWatermark(store, { axis, start })) ?? {
     watermark: start,
     startedFrom: start,
@@ -47,19 +49,31 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   // The time that has just settled belongs to the newest range, so it costs no further request.
   const last = open.at(-1);
   const joined = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
+  const seenTo = await findSeen(store, list, { axis, from: topFrom, to: Math.max(topFrom, settledTo) });
   const widen = ({ from, to }: Interval): Interval => ({ from: Math.max(startedFrom, from - readingsOverlap), to });
   // An axis that the configuration no longer has cannot be read.
-  const otherAxes = source.list.list.cursor_fields.map(({ name }) => name).filter((name) => name !== axis);
+  const otherAxes = list.cursor_fields.map(({ name }) => name).filter((name) => name !== axis);
   const found = (await stored.listProblems(store)).filter((one) => one.axis === axis || otherAxes.includes(one.axis));
   const problems = found.filter((problem) => problem.axis === axis);
   const retried = found.filter(({ due }) => due).slice(0, triesPerRun);
   const retriedOn = (name: string) =>
     retried.filter((one) => one.axis === name).map(({ from, to }): Range => ({ from, to }));
+  const seen = subtract([{ from: topFrom, to: seenTo }], problems);
+  // When an earlier run has seen them.
+  const since = seenTo + settle;
   const rest = [...subtract(open.map(widen), problems), ...retriedOn(axis)];
   return {
     axis,
-    /** Read first, whether it was read before or not: the lookback, up to the service's now. Newest first. */
-    top: newestFirst(subtract([...joined, { from: topFrom, to: present }].map(widen), problems)),
+    /** Read first: the calls that no run has seen, up to the service's now, and those that leave the lookback. Newest first. */
+    top: newestFirst(subtract([...joined, { from: seenTo, to: present }].map(widen), problems)),
+    /** Then the calls of the lookback that an earlier run has seen, by summaries: whole ones come where they differ. */
+    lookback: {
+      axis,
+      at: present,
+      horizon: 0,
+      covers: [],
+      parts: seen.map(({ from, to }) => ({ from, to, since, weight: 1 })),
+    },
     /** Microseconds; windows that end later are read, but do not count as read. */
     settledTo,
     /** Unread ranges, ranges that were read too soon, and failed ones; in the order of `direction`. */
@@ -74,6 +88,16 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
     /** Longest duration of a run; the next one plans anew. */
     seconds: Math.min(longestRun, Math.max(shortestRun, (2 * sync.interval) / 1_000_000)),
   };
+};
+
+/** So few calls cost less whole, together with the newest ones, than a request and an activity of their own. */
+const fewCalls = 50;
+
+/** Up to where earlier runs have read a range whole, so that summaries can be compared; its start where that is not worth it. */
+const findSeen = async (store: ReadDeps['store'], list: ListConfig, range: Interval & { readonly axis: string }) => {
+  if (!canLeaveOut(list) || !isCuttable(axisOf(list, range.axis))) return range.from;
+  if ((await stored.countReadCalls(store, range)) <= fewCalls) return range.from;
+  return (await stored.uncoveredRanges(store, range))[0]?.from ?? range.to;
 };
 
 const newestFirst = (ranges: readonly Interval[]): Range[] => [...ranges].sort((a, b) => b.to - a.to);

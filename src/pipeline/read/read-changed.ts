@@ -6,7 +6,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
 import { joinKnown, knownField } from '../../calls/known.ts';
-import { unite } from '../../lib/intervals.ts';
+import { intersect } from '../../lib/intervals.ts';
 import { axisOf, axisTime, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
@@ -66,8 +66,8 @@ export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, signa
 };
 
 /** Calls that are at most this share of the listed ones are asked for one by one, where that can be done. */
-const fewCalls = 0.1;
-/** Microseconds. More calls are read in windows of this grid, with all others that are there. */
+const fewCalls = 0.03;
+/** Microseconds. More calls are read in windows of this grid within the range, with all others that are there. */
 const cell = 600_000_000;
 
 /** Returns the ids of the calls that the service did not give. */
@@ -96,7 +96,8 @@ const fetchWhole = async (
   };
   const isByCall = single && wanted.size <= comparison.calls.size * fewCalls;
   const isCut = isCuttable(axisOf(client.list, input.axis));
-  const windows = isByCall || (single && !isCut) ? [] : isCut ? unite([...wanted].flatMap(cellOf)) : [input.range];
+  const windows =
+    isByCall || (single && !isCut) ? [] : isCut ? intersect([...wanted].flatMap(cellOf), [input.range]) : [input.range];
   for (const range of windows) {
     const window = { axis: input.axis, ...range };
     await readWindow({ client, window, confirm: 'later', signal, onPage: takeWanted });

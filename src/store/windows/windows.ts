@@ -36,6 +36,11 @@ export const problemsWithin = (db: Queryable, { from, to }: Range) =>
 /** Windows that were read, on every axis. Reads an index entry a window. */
 export const countWindows = (db: Queryable): Promise<number> => db.value`SELECT count(*) FROM windows`;
 
+/** Calls of the windows that were read on an axis and overlap a range; those of two windows count twice. */
+export const countReadCalls = (db: Queryable, { axis, from, to }: RangeOnAxis): Promise<number> =>
+  db.value`SELECT coalesce(sum(calls), 0) FROM windows
+            WHERE axis = ${axis} AND window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)}`;
+
 /** Ranges that were read on any axis and overlap the given one. */
 export const listReadRanges = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
   await db.query<{ from: number; to: number }>`SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to

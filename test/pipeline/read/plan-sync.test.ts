@@ -41,8 +41,8 @@ const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
 };
 
 const store = () => pipeline.store;
-const recordRead = (from: number, to: number, shown: 'total' | 'none' = 'total') =>
-  windows.recordWindow(store(), { axis, from, to, calls: 0, shown, origin: 'sync' });
+const recordRead = (from: number, to: number, shown: 'total' | 'none' = 'total', calls = 0) =>
+  windows.recordWindow(store(), { axis, from, to, calls, shown, origin: 'sync' });
 /** Leftovers of an earlier run. */
 const leaveWatermark = (at: number, startedFrom = at) =>
   store().query(
@@ -119,11 +119,32 @@ test('continuous sync reads again what was read too soon, with no question more 
   await leaveWatermark(now - hour);
   await recordRead(now - hour, now - 4 * minute);
   await ageReadings('3 minutes');
-  const { top, rest } = await planSync(deps);
+  const { top, rest, lookback: seen } = await planSync(deps);
   // Read 3 minutes ago up to 4 minutes ago: what was then younger than the lookback is read once more, with the top.
   expect(rest).toEqual([]);
   expect(top).toHaveLength(1);
   expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - lookback - settle))).toBeLessThan(minute);
+  expect(seen.parts).toEqual([]);
+});
+
+test.each([
+  { name: 'reads many calls of the lookback by summaries', calls: 51, exclude: ['transcript_json'], parts: 1 },
+  { name: 'reads few calls with the newest ones', calls: 50, exclude: ['transcript_json'], parts: 0 },
+  { name: 'reads all whole where the list leaves nothing out', calls: 51, exclude: [], parts: 0 },
+])('continuous sync $name', async ({ calls, exclude, parts }) => {
+  const { deps, source, serviceNow } = await open();
+  const now = await serviceNow();
+  await leaveWatermark(now - hour);
+  await recordRead(now - hour, now - 4 * minute, 'total', calls);
+  await ageReadings('3 minutes');
+  const { top, lookback: seen, settledTo } = await planSync(withList(deps, { list: { ...source.list.list, exclude } }));
+  expect(top).toHaveLength(1 + parts);
+  expect(seen.parts).toHaveLength(parts);
+  if (parts === 0) return;
+  // The newest whole, what leaves the lookback whole, and what is between them.
+  expect(top[0]?.from).toBe(now - 4 * minute - readingsOverlap);
+  expect(top[1]?.to).toBe(settledTo - lookback);
+  expect(seen.parts).toMatchObject([{ from: settledTo - lookback, to: now - 4 * minute }]);
 });
 
 test.each([
