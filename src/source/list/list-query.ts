@@ -97,21 +97,12 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
  * is tight, an inclusive upper bound stops one step earlier, so that a single step can be requested. Bounds of the other
  * axis are never tight, because its times need not be multiples of the step.
  */
-const boundsOf = (list: ListConfig, query: ListQuery, window: Window) => {
+export const boundsOf = (list: ListConfig, query: ListQuery, window: Window) => {
   const step = boundStep(list);
   const from = Math.floor(window.from / step) * step - (list.from_inclusive ? 0 : step);
   const to = Math.ceil(window.to / step) * step;
   const isTight = query.tight && window === query.window && list.to_inclusive;
   return { from, to: isTight ? Math.max(to - step, from) : to };
-};
-
-/** Microseconds by which a time is outside the bounds that the query sends; 0 on a side that it cannot send. */
-export const outsideBounds = (list: ListConfig, query: ListQuery, time: Micros): Micros => {
-  if (query.window === undefined) return 0;
-  const axis = axisOf(list, query.window.axis);
-  const { from, to } = boundsOf(list, query, query.window);
-  if (axis.from_param !== undefined && time < from) return from - time;
-  return axis.to_param !== undefined && time > to ? time - to : 0;
 };
 
 /** The record's time on an axis; undefined where it has none that can be read. */

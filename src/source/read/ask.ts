@@ -48,8 +48,6 @@ export const askList = (query: ListQuery, more: Partial<ListAsk> = {}): Judge<Li
 export const askQuietly = (query: ListQuery, more: Partial<ListAsk> = {}): Judge<Listing> =>
   askList({ ...query, summary: true }, { ...more, quiet: true });
 
-export const learn = (seen: Learned): Judge<Listing> => ask({ kind: 'learn', seen });
-
 /** Undefined where the service does not answer, if the failure `may` be passed over. */
 export function* unless<T>(may: (error: CallsyncError) => boolean, judge: Judge<T>): Judge<T | undefined> {
   try {

@@ -3,7 +3,7 @@ import type { ListConfig } from '../../../schemas/config/list.ts';
 import { dayMicros as day, type Micros } from '../../lib/timestamps.ts';
 import { hasGaps } from '../list/facts.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
-import { ask, askQuietly, type Judge, learn, type View } from './ask.ts';
+import { ask, askQuietly, type Judge, type View } from './ask.ts';
 import { endsFull } from './complete.ts';
 import { isCall, type Listing } from './evidence.ts';
 
@@ -40,8 +40,8 @@ export function* judgeCap(view: View, query: WindowQuery, pass: Listing): Judge<
   if (!isDoubtful && !isLike) return 'none';
   const finding = yield* compareWithHalves(view, query, pass);
   // Some readings do not count: if calls left during paging, the reading may have passed the cap.
-  if (finding === 'none') yield* learn({ records: rows, bytes });
-  if (finding === 'found' && !isDoubtful && isCapLike(view, pass)) yield* learn({ cap: rows });
+  if (finding === 'none') yield { kind: 'learn', seen: { records: rows, bytes } };
+  if (finding === 'found' && !isDoubtful && isCapLike(view, pass)) yield { kind: 'learn', seen: { cap: rows } };
   return finding;
 }
 
@@ -89,7 +89,7 @@ export function* judgeShort(view: View, query: WindowQuery, pass: Listing): Judg
   const finding = yield* compareWithHalves(view, query, pass);
   // Short at one count twice: a cap, also where totals are late and happen to say as much.
   const cap = learned.short === rows ? rows : undefined;
-  if (finding === 'found') yield* learn({ short: rows, cap });
+  if (finding === 'found') yield { kind: 'learn', seen: { short: rows, cap } };
   return finding !== 'none';
 }
 

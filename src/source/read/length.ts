@@ -3,7 +3,7 @@ import type { ListConfig } from '../../../schemas/config/list.ts';
 import { dayMicros as day, type Micros } from '../../lib/timestamps.ts';
 import type { Span } from '../list/facts.ts';
 import { axisOf, boundStep, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
-import { ask, askQuietly, type Judge, learn, unless, type View } from './ask.ts';
+import { ask, askQuietly, type Judge, unless, type View } from './ask.ts';
 import { nothing } from './evidence.ts';
 
 /** No list shows less of a window, in microseconds. */
@@ -35,8 +35,8 @@ export function* judgeLength(view: View, query: WindowQuery, { first, last }: Sp
   // With calls in more than half of a step, it is taken for shown: the list has no shorter windows to compare.
   const isSpread = step > hour && last.at - first.at > step / 2 + 2 * minute;
   const shownTo = Math.max(hour, learned.length[axis] ?? 0, isSpread ? shortest(list) : 0);
-  if (isSpread) yield* learn({ length: { [axis]: shownTo } });
-  if (isDated({ first, last })) yield* learn({ span: { [axis]: { first, last } } });
+  if (isSpread) yield { kind: 'learn', seen: { length: { [axis]: shownTo } } };
+  if (isDated({ first, last })) yield { kind: 'learn', seen: { span: { [axis]: { first, last } } } };
   if (length <= shownTo) return length;
   const span = learned.span[axis] ?? (yield* findCalls(view, query));
   // Calls without usable times show nothing. Where no call ever came, longer windows may hide them all.
@@ -48,7 +48,7 @@ export function* judgeLength(view: View, query: WindowQuery, { first, last }: Sp
     next /= 2
   ) {
     if (!(yield* isShown(view, query, span, next))) continue;
-    yield* learn({ length: { [axis]: next } });
+    yield { kind: 'learn', seen: { length: { [axis]: next } } };
     return next;
   }
   return shownTo;
@@ -69,7 +69,7 @@ function* findCalls({ now }: View, query: WindowQuery): Judge<Span> {
     if (!isDated(span)) span = (yield* ifAnswered(askQuietly(recent, { until: () => true }))) ?? span;
   }
   const { first, last } = span;
-  yield* learn({ span: { [query.window.axis]: { first, last } } });
+  yield { kind: 'learn', seen: { span: { [query.window.axis]: { first, last } } } };
   return span;
 }
 

@@ -8,11 +8,11 @@ import type { RawRecord } from '../json/page-body.ts';
 import { capOf, type Facts, fewestAtEnd, hasGaps, type Learned, type Mark, mostAtEnd } from '../list/facts.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
-import { axisOf, axisTime, boundStep, canLeaveOut, isCuttable, outsideBounds } from '../list/list-query.ts';
+import { axisOf, axisTime, boundStep, boundsOf, canLeaveOut, isCuttable } from '../list/list-query.ts';
 import { observeRecord } from '../list/observe.ts';
 import { observeCall } from '../list/observe-call.ts';
 import type { Ask, ListAsk } from './ask.ts';
-import { isCall, join, type Listing, nothing, rejectedMark, type Seen } from './evidence.ts';
+import { join, type Listing, nothing, rejectedMark, type Seen } from './evidence.ts';
 
 interface PageMeta {
   /** Call ids of the page whose time is outside the part that is being read. Such calls are folded like the others, and their own part counts them. */
@@ -195,9 +195,9 @@ const takePage = async (reading: Reading, { query, quiet }: ListAsk, page: Page,
   for (const part of page.parts(partBytes)) {
     const rows = readRows(list, query, page, part);
     const chosen = chooseRows(reading, rows);
-    const fresh = chosen.filter(({ key }) => isCall(key) || !ids.has(key));
-    for (const { key, isInside } of chosen) {
-      if (isCall(key) && ids.has(key) && !onPage.has(key)) repeatedLater.add(key);
+    const fresh = chosen.filter(({ key, observation }) => observation || !ids.has(key));
+    for (const { key, observation, isInside } of chosen) {
+      if (observation && ids.has(key) && !onPage.has(key)) repeatedLater.add(key);
       onPage.add(key);
       ids.set(key, isInside);
     }
@@ -221,17 +221,28 @@ const readRows = (list: ListConfig, query: ListQuery, { observedAt }: Page, part
   return part.map(({ value, bytes }) => {
     const unless = { reason: undefined, observation: undefined, uncarried: [] };
     const observed = { ...unless, ...observeRecord(value, { ...rules, bytes }) };
-    const key = observed.observation?.callId ?? `${rejectedMark}${createHash('sha1').update(bytes()).digest('hex')}`;
-    const at = window && isCall(key) ? axisTime(list, window.axis, value) : undefined;
+    const { observation } = observed;
+    const key = observation?.callId ?? `${rejectedMark}${createHash('sha1').update(bytes()).digest('hex')}`;
+    const at = window && observation ? axisTime(list, window.axis, value) : undefined;
     /** The call with its time, where it has one and a window is asked for. */
     const mark: Mark | undefined = at === undefined ? undefined : { at, callId: key };
     /** Whether its time is inside the window; a call without a time counts as inside. */
-    const isInside = isCall(key) && (!window || at === undefined || (at >= window.from && at < window.to));
+    const isInside =
+      observation !== undefined && (!window || at === undefined || (at >= window.from && at < window.to));
     const distance = at === undefined ? 0 : outsideBounds(list, query, at);
     /** Microseconds outside the bounds that were sent; 0 where it is no further than the list may print times. */
     const beyond = distance > list.bounds_slack_ms * 1000 ? distance : 0;
     return { ...observed, key, bytes, mark, isInside, beyond };
   });
+};
+
+/** Microseconds by which a time is outside the bounds that the query sends; 0 on a side that it cannot send. */
+const outsideBounds = (list: ListConfig, query: ListQuery, time: Micros): Micros => {
+  if (query.window === undefined) return 0;
+  const axis = axisOf(list, query.window.axis);
+  const { from, to } = boundsOf(list, query, query.window);
+  if (axis.from_param !== undefined && time < from) return from - time;
+  return axis.to_param !== undefined && time > to ? time - to : 0;
 };
 
 /**
