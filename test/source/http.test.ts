@@ -1,4 +1,4 @@
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { terminal } from '../../src/lib/errors.ts';
@@ -56,6 +56,8 @@ test.each([
   ['gzip', gzipSync(bytes)],
   ['x-gzip', gzipSync(bytes)],
   ['br', brotliCompressSync(bytes)],
+  // A charset, which some services put here.
+  ['UTF-8', bytes],
 ])('bodies are decoded from %s', async (encoding, body) => {
   const { source } = await start((_, response) => encoded(response, encoding, body));
   expect(await readAll(source)).toEqual(list);
@@ -80,7 +82,7 @@ test.concurrent.for<[string, (response: Response) => void]>([
 });
 
 test('a whole body in an encoding that was not asked for is refused, and the process goes on', async () => {
-  const answer: Handler = (_, response) => void response.setHeader('content-encoding', 'deflate').end(bytes);
+  const answer: Handler = (_, response) => void encoded(response, 'deflate', deflateSync(bytes));
   const { source, lists } = await start(answer, { list: { single_path: '/calls/{unique_id}' } });
   expect(await refusalOf(source.list.fetchCall('a'))).toMatchObject({ code: 'RESPONSE_ENCODING', kind: 'terminal' });
   // An error of the stream would end the process on a later turn.

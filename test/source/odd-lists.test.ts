@@ -125,6 +125,26 @@ test.each([404, 400, 416])('behind its last page, a list refuses with %i, and ha
   readAll(80, {}, ({ page, pages, records }) => (page > pages && page > 1 ? [status, {}] : { data: records })),
 );
 
+test.each<[string, SourceConfigInput['list'], object | MemoryAnswer]>([
+  ['404 and words', {}, [404, { requestId: '4al', errors: ['No calls found corresponding to the provided filters'] }]],
+  ['a total of 0 and no array', { total_path: 'total' }, { total: 0 }],
+  ['a total of 0 and an object', { total_path: 'total' }, { total: 0, data: {} }],
+])('a window without calls is answered by %s', (_, list, nothing) =>
+  readAll(45, list, (of) => (of.records.length === 0 ? nothing : counted(of))),
+);
+
+test.each<[string, object | MemoryAnswer]>([
+  ['LIST_MISSING', [404, { message: 'no Route matched with those values' }]],
+  ['LIST_MISSING', [404, { message: 'No static resource calls.' }]],
+  ['LIST_SHAPE', { message: 'back soon' }],
+  ['LIST_FAILED', { total: 0, error: 'overload' }],
+])('%s is no window without calls', async (code, answer) => {
+  const list = { total_path: 'total' };
+  await expect(read(45, list, (of) => (of.records.length === 0 ? answer : counted(of)))).rejects.toMatchObject({
+    code,
+  });
+});
+
 test('behind its last page, a list refuses, although pages of two, the most that it gives, leave calls out', async () => {
   const answer: Answer = ({ page, records }) => (page > 1 ? [422, {}] : { data: records.slice(0, 2) });
   expect((await read(60, paged, answer)).seen).toBe(60);

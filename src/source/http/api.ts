@@ -5,7 +5,7 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { Memory } from '../../lib/evidence.ts';
 import { backoffMs, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
-import { createRefusals, failureOf, overloads, retriesOf } from './errors.ts';
+import { createRefusals, failureOf, findsNothing, overloads, retriesOf } from './errors.ts';
 import { type Http, type HttpResponse, refusePlainHttp, type ServiceClock } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';
 import type { TokenSource } from './tokens.ts';
@@ -95,7 +95,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
 
   const attempt = async <T>(url: URL, parse: (response: HttpResponse) => T | Promise<T>, options: GetOptions) => {
     const { response, slot } = await sendOnce(url, options.signal);
-    const good = response.status >= 200 && response.status <= 299;
+    const good = (response.status >= 200 && response.status <= 299) || findsNothing(response);
     if (!good && !options.accept?.includes(response.status)) {
       const failure = failureOf(response);
       await slowDown(failure, slot);

@@ -42,6 +42,11 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   return terminal('SERVICE_REFUSED', `${where} answers ${status}${said}.`);
 };
 
+/** Whether an answer 404 only says that no record matches, as some lists answer a window without calls. */
+export const findsNothing = ({ status, body }: Pick<HttpResponse, 'status' | 'body'>): boolean =>
+  status === 404 &&
+  /^no (calls|conversations|data|items|records|results)\b/i.test(findText(parseQuietly(body), 0) ?? '');
+
 /** A short text of the error body with everything that could be a person's data left out. */
 const describeError = (response: HttpResponse): string | undefined => {
   if (response.body.length === 0 || response.body.length > 20_000) return undefined;

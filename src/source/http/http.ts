@@ -58,6 +58,7 @@ export const createHttp = (limits: SourceLimits) => {
         response.body.on('error', () => {}).destroy();
         throw error;
       });
+      refuseUnknownCoding(headers, collected.body);
       const body = inUtf8(collected.body, headers['content-type']);
       return { status: response.statusCode, headers, ...collected, body, sentAt, headAt, url: request.url };
     } catch (error) {
@@ -178,12 +179,20 @@ export const refusePlainHttp = (url: URL, key: string, { allow_http }: Pick<Sour
 /** Encodings that request headers offer. */
 const acceptEncoding = 'gzip, br';
 
-/** Undefined for a body that came as it is. */
-const decoderOf = (encoding: string | undefined): Transform | undefined => {
-  const coding = (encoding ?? '').trim().toLowerCase();
-  if (coding === '' || coding === 'identity') return undefined;
+type Headers = Readonly<Record<string, string>>;
+
+const codingOf = (headers: Headers): string => (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+
+/** Undefined for a body that is taken as it came. */
+const decoderOf = (coding: string): Transform | undefined => {
   if (coding === 'gzip' || coding === 'x-gzip') return createGunzip();
-  if (coding === 'br') return createBrotliDecompress();
+  return coding === 'br' ? createBrotliDecompress() : undefined;
+};
+
+/** Some services name a charset as the coding of a plain body. @throws terminal RESPONSE_ENCODING */
+const refuseUnknownCoding = (headers: Headers, body: Buffer): void => {
+  const coding = codingOf(headers);
+  if (/^(|identity|(x-)?gzip|br)$/.test(coding) || isUtf8(body)) return;
   throw terminal(
     'RESPONSE_ENCODING',
     `The service answered in the encoding “${coding.slice(0, 20)}”, which callsync did not request.`,
@@ -195,8 +204,8 @@ const decoderOf = (encoding: string | undefined): Transform | undefined => {
  * Collects a body, decoded; a body beyond `maxBytes`, on the wire or decoded, is terminal RESPONSE_TOO_LARGE.
  * `wireBytes` = bytes as they crossed the wire.
  */
-const collectBody = async (source: Readable, headers: Readonly<Record<string, string>>, maxBytes: number) => {
-  const decoder = decoderOf(headers['content-encoding']);
+const collectBody = async (source: Readable, headers: Headers, maxBytes: number) => {
+  const decoder = decoderOf(codingOf(headers));
   const announced = Number(headers['content-length'] ?? Number.NaN);
   if (announced > maxBytes) throw tooLarge(maxBytes);
   const expected = decoder === undefined && Number.isFinite(announced) ? announced : 65_536;

@@ -4,7 +4,7 @@ import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { Memory } from '../../lib/evidence.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Api, GetOptions } from '../http/api.ts';
-import { isPoison, isRefusal } from '../http/errors.ts';
+import { findsNothing, isPoison, isRefusal } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { emptyPage, type PageBody, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest } from '../pagination/pagination.ts';
@@ -56,7 +56,7 @@ const ask = async (asking: Asking, query: ListQuery, request: PageRequest, more:
     response.status >= 400 ? emptyPage(undefined) : await readAnswer(response, list, learned.shapeProven);
   const answer = await api.get(url, parse, { signal, retries, ...more });
   learn({ page: answer.value.count, shapeProven: true });
-  return { ...answer, url, isRefused: answer.response.status >= 400 };
+  return { ...answer, url, isRefused: answer.response.status >= 400 && !findsNothing(answer.response) };
 };
 
 /**
@@ -235,8 +235,11 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
     throw transient('LIST_MALFORMED', `The list of ${response.url.host} is not valid JSON.`, {
       hint: 'callsync retries automatically. If the error persists, check source.base_url and source.list.path.',
     });
-  if (read !== 'no_array') {
-    if (!saysFailed(read.envelope)) return read;
+  const envelope = read === 'no_array' ? parseQuietly(response.body) : read.envelope;
+  // Some services leave the array out, or write something else there, where nothing matches.
+  const page = read === 'no_array' && readTotalOf(list, envelope, response) === 0 ? emptyPage(envelope) : read;
+  if (page !== 'no_array') {
+    if (!saysFailed(envelope)) return page;
     throw failed(`The list of ${response.url.host} answers ${response.status} with an error.`);
   }
   const where =
