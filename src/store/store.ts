@@ -84,10 +84,11 @@ export const openStore = async (options: {
 }) => {
   const { url, schema = 'callsync', max = 12 } = options;
   const database = openDatabase({ url, schema, application: 'callsync', purpose: 'store', max });
-  const openErasures = lazily(options.erasures ?? refuseErasures);
-  const keyedHash = lazily(() => createKeyedHash(openErasures().key));
-  const keyOf = (subject: string): string => keyedHash()(subject);
-  const index = lazily(() => createIndex(openErasures(), keyOf));
+  const opened = lazily(() => {
+    const erasures = (options.erasures ?? refuseErasures)();
+    const keyOf = createKeyedHash(erasures.key);
+    return { erasures, keyOf, index: createIndex(erasures, keyOf) };
+  });
   try {
     await migrateStore(database);
     return {
@@ -98,16 +99,16 @@ export const openStore = async (options: {
         db.value`SELECT coalesce(max(epoch), 0) AS epoch FROM epochs`,
       /** Keys and log that outlive a lost or restored store. @throws CallsyncError TOMBSTONE_KEY if the key is missing */
       get erasures() {
-        return openErasures();
+        return opened().erasures;
       },
       /** Compares the keys of this process with those that the store is used with. @throws CallsyncError PRIVACY_KEY, PROOF_KEY, SEAL_KEY, TOMBSTONE_KEY */
-      checkKeys: () => joinKeys(database, options.keys?.() ?? [tombstoneKey(openErasures().key)]),
+      checkKeys: () => joinKeys(database, options.keys?.() ?? [tombstoneKey(opened().erasures.key)]),
       /** Index of the subjects of calls and texts. @throws CallsyncError TOMBSTONE_KEY */
       get index() {
-        return index();
+        return opened().index;
       },
       /** Keyed hash of a call id, or of another subject of an erasure, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
-      keyOf,
+      keyOf: (subject: string): string => opened().keyOf(subject),
     };
   } catch (error) {
     await database.close();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bytesOf, scanFields } from '../../src/lib/json-record.ts';
 import { parseQuietly } from '../../src/lib/parse-json.ts';
-import { readPageBody } from '../../src/source/json/page-body.ts';
+import { readPageBody } from '../../src/source/list/page-body.ts';
 import { forAll } from '../support/for-all.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
 

@@ -1,9 +1,10 @@
 import { setImmediate as settle } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createMemoryLimit, type Permit } from '../../src/source/list/memory-limit.ts';
+import { createMemoryLimit } from '../../src/source/list/list-client.ts';
 import { openMemoryList } from './memory-list.ts';
 
 type MemoryLimit = ReturnType<typeof createMemoryLimit>;
+type Permit = Awaited<ReturnType<MemoryLimit['acquire']>>;
 
 const quiet = new AbortController().signal;
 

@@ -9,7 +9,7 @@ import { identifyRecord, importObservedAt } from '../../calls/fold.ts';
 import { terminal } from '../../lib/errors.ts';
 import { readRecord } from '../../lib/json-record.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
-import { readPageBody } from '../../source/json/page-body.ts';
+import { readPageBody } from '../../source/list/page-body.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import { importKey } from '../../store/status/progress.ts';
 import type { IngestDeps } from '../deps.ts';

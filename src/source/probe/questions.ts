@@ -4,7 +4,7 @@ import { type ListConfig, type PaginationConfig, paginationSchema } from '../../
 import { isObject, valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
 import { isEmpty } from '../list/observe.ts';
-import { findLink } from '../pagination/pagination.ts';
+import { findLink } from '../list/pagination.ts';
 import type { Look, Params, ProbeSession } from './session.ts';
 
 /** A finding of a probe, and its certainty. */

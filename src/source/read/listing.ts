@@ -4,13 +4,13 @@ import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { iso, type Micros } from '../../lib/timestamps.ts';
-import type { RawRecord } from '../json/page-body.ts';
 import { capOf, type Facts, fewestAtEnd, hasGaps, type Learned, type Mark, mostAtEnd } from '../list/facts.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
 import { axisOf, axisTime, boundStep, boundsOf, canLeaveOut, isCuttable } from '../list/list-query.ts';
 import { observeRecord } from '../list/observe.ts';
 import { observeCall } from '../list/observe-call.ts';
+import type { RawRecord } from '../list/page-body.ts';
 import type { Ask, ListAsk } from './ask.ts';
 import { join, type Listing, nothing, rejectedMark, type Seen } from './evidence.ts';
 

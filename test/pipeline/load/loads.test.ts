@@ -9,7 +9,7 @@ import { bytesOf } from '../../../src/lib/json-record.ts';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { createPipeline, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
-import { readPageBody } from '../../../src/source/json/page-body.ts';
+import { readPageBody } from '../../../src/source/list/page-body.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
 import * as loads from '../../../src/store/loads/loads.ts';
 import { walkToEnd } from '../../../src/store/loads/walk.ts';

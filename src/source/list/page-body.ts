@@ -49,7 +49,7 @@ const asBuffer = ({ buffer, byteOffset, length }: Uint8Array): Buffer => Buffer.
 const scan = ({ body, path }: ScanTask) => ({ body: asBuffer(body), scanned: scanPage(asBuffer(body), path) });
 
 /** The thread runs this module. Beside dist/ when running from sources. */
-const threadPlaces = ['./page-body.js', '../../../dist/src/source/json/page-body.js'];
+const threadPlaces = ['./page-body.js', '../../../dist/src/source/list/page-body.js'];
 let threadFile: string | undefined;
 export default (task: ScanTask) => answerWith(scan(task), [task.body]);
 
