@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { flattenCall } from '../src/calls/flatten.ts';
 import { wait } from '../src/lib/timing.ts';
-import { startBigQueryEmulator } from '../src/local/bigquery/emulator.ts';
+import { startBigQueryEmulator } from '../src/local/bigquery-emulator.ts';
 import { generateContent } from '../src/simulator/calls/generate-call.ts';
 import { createRest } from '../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';

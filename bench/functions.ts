@@ -15,7 +15,7 @@ import { openReceiver } from '../src/app/open-receiver.ts';
 import { openSource } from '../src/app/open-source.ts';
 import { createServices, openStoreService } from '../src/app/services.ts';
 import { checkConfig } from '../src/config/load.ts';
-import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../src/local/embedded-postgres.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../src/pipeline/read/read-range-part.ts';
 import { createRemoteControl } from '../src/simulator/control/remote-control.ts';

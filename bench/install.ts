@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { startTemporalDevServer } from '../src/local/temporal/dev-server.ts';
+import { startTemporalDevServer } from '../src/local/temporal-server.ts';
 
 const { values: flags } = parseArgs({
   options: { json: { type: 'string' }, 'no-demo': { type: 'boolean', default: false } },

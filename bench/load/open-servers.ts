@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
-import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { startEmbeddedPostgres } from '../../src/local/embedded-postgres.ts';
+import { startTemporalDevServer } from '../../src/local/temporal-server.ts';
 import { startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 
 export interface BenchServers {

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { sendWebhook } from '../../src/lib/send-webhook.ts';
-import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { startTemporalDevServer } from '../../src/local/temporal-server.ts';
 import { openPool } from '../../src/postgres/database.ts';
 import { makeCallBodies } from './bodies.ts';
 

@@ -84,7 +84,7 @@ export const openStoreServer = async (services: Services<Pick<Config, 'store'>>)
   if (configured !== undefined) return configured;
   const dataDir = resolveDataDir(config.store.data_dir);
   await makeDataDir(dataDir);
-  const { startEmbeddedPostgres } = await import('../local/postgres/embedded-postgres.ts');
+  const { startEmbeddedPostgres } = await import('../local/embedded-postgres.ts');
   const { keepServer } = await import('../local/local-process.ts');
   const start = (port: number) => startEmbeddedPostgres({ dataDir: join(dataDir, 'postgres'), port, log: say });
   const server = await start(config.store.port);

@@ -11,7 +11,7 @@ import { say } from '../lib/say.ts';
 import { iso, nowMicros } from '../lib/timestamps.ts';
 import { repeatEvery } from '../lib/timing.ts';
 import { keepServer } from '../local/local-process.ts';
-import { isTemporalRunning, startTemporalDevServer } from '../local/temporal/dev-server.ts';
+import { isTemporalRunning, startTemporalDevServer } from '../local/temporal-server.ts';
 import { defaultAxis } from '../source/list/list-query.ts';
 import { connectClient } from '../temporal/connect.ts';
 import { type BackfillDefaults, ensureBackfillSchedules, ensureSchedules, scheduleIds } from '../temporal/schedules.ts';

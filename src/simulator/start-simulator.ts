@@ -21,8 +21,8 @@ import { type Exchange, injectFault, send } from './service/exchange.ts';
 import { createMrcpPort } from './service/mrcp-port.ts';
 import { createRecords } from './service/record-bytes.ts';
 import { answerTokenRequest, createTokenStore } from './service/token-endpoint.ts';
+import { createWebhookSender, type WebhookSender } from './service/webhook-sender.ts';
 import { addressOf, openWebSocketEndpoint } from './service/websocket-endpoint.ts';
-import { createWebhookSender, type WebhookSender } from './webhooks/webhook-sender.ts';
 
 const secretsOf = (settings: SimulatorSettings) => {
   const generated = randomBytes(24).toString('hex');

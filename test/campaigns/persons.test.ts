@@ -10,7 +10,7 @@ import { stringify } from 'yaml';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { sendWebhook } from '../../src/lib/send-webhook.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
-import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { startTemporalDevServer } from '../../src/local/temporal-server.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { installDbt, openDbt, postgresTarget, settingsVars } from '../marts/dbt.ts';

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeDataDir, resolveDataDir } from '../../src/config/data-dir.ts';
 import { openOwnSecret, openSecret } from '../../src/lib/secret.ts';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
-import { findTemporalCli } from '../../src/local/temporal/dev-server.ts';
+import { findTemporalCli } from '../../src/local/temporal-server.ts';
 import { recordChainHead } from '../../src/store/windows/chain.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';

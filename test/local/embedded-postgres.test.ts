@@ -3,7 +3,6 @@ import { readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
-import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
 import {
   createCluster,
   launch,
@@ -11,7 +10,8 @@ import {
   resolvePostgresAccount,
   startEmbeddedPostgres,
   stopRules,
-} from '../../src/local/postgres/embedded-postgres.ts';
+} from '../../src/local/embedded-postgres.ts';
+import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
 import { makeServerFolder, runOnServer } from '../support/postgres.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../support/until.ts';

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { locateTemporalCli } from '../../src/local/temporal/dev-server.ts';
+import { locateTemporalCli } from '../../src/local/temporal-server.ts';
 import { useFolder } from '../support/folder.ts';
 import { listen as listenTo } from '../support/listen.ts';
 

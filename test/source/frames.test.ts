@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { openFrames, type StreamEvent } from '../../src/source/websocket/frames.ts';
+import { openFrames, type StreamEvent } from '../../src/source/frames.ts';
 import { openSimulator } from '../support/simulator.ts';
 import { until } from '../support/until.ts';
 import { simulatedSource } from './simulated.ts';

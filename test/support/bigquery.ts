@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { locateEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
+import { locateEmulator, startBigQueryEmulator } from '../../src/local/bigquery-emulator.ts';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { knock, openDoor } from './shared-server.ts';
 

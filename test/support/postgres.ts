@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { mayReach, resolvePostgresAccount, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
+import { mayReach, resolvePostgresAccount, startEmbeddedPostgres } from '../../src/local/embedded-postgres.ts';
 import { useOpened } from './opened.ts';
 
 declare module 'vitest' {

@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { inject, onTestFinished } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal-server.ts';
 import { knock, openDoor } from './shared-server.ts';
 
 declare module 'vitest' {

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../src/local/embedded-postgres.ts';
 import { openStore } from '../../src/store/store.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { say } from '../../lib/say.ts';
-import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
+import { startBigQueryEmulator } from '../../local/bigquery-emulator.ts';
 import { flag, leaf, option, parsed, port } from '../shell/define.ts';
 import { print, untilStopped } from '../shell/output.ts';
 

@@ -1,7 +1,7 @@
 import { openPrivacy } from '../../app/open-rules.ts';
 import { claimSource, openSource } from '../../app/open-source.ts';
 import { withStore } from '../../app/services.ts';
-import { openFrames, type StreamEvent } from '../../source/websocket/frames.ts';
+import { openFrames, type StreamEvent } from '../../source/frames.ts';
 import { storeFrame } from '../../store/delivery/quarantine.ts';
 import { leaf, parsed } from '../shell/define.ts';
 import { untilStopped } from '../shell/output.ts';

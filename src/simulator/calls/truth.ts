@@ -2,7 +2,7 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { listDocument } from '../service/record-bytes.ts';
-import type { WebhookSender } from '../webhooks/webhook-sender.ts';
+import type { WebhookSender } from '../service/webhook-sender.ts';
 import type { World } from './world.ts';
 
 export type TruthEntry = ReturnType<typeof truthAt>;

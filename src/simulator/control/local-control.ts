@@ -10,8 +10,8 @@ import type { ClockChange, EditRequest, InsertRequest, SimulatorClock, World } f
 import { dialectOf } from '../service/dialects.ts';
 import type { MrcpPort } from '../service/mrcp-port.ts';
 import type { TokenStore } from '../service/token-endpoint.ts';
+import type { DeliveryRecord, WebhookSender } from '../service/webhook-sender.ts';
 import type { WebSocketEndpoint } from '../service/websocket-endpoint.ts';
-import type { DeliveryRecord, WebhookSender } from '../webhooks/webhook-sender.ts';
 import type { Counters } from './stats.ts';
 
 /** Selects calls: by id, or as a seeded choice among the listed ones. */

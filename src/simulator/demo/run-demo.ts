@@ -20,7 +20,7 @@ import { mergeRaw, type Raw } from '../../lib/parse-json.ts';
 import { say } from '../../lib/say.ts';
 import { openOwnSecret } from '../../lib/secret.ts';
 import { dayMicros } from '../../lib/timestamps.ts';
-import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
+import { startBigQueryEmulator } from '../../local/bigquery-emulator.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';

@@ -12,14 +12,14 @@ import {
 } from '../../../app/temporal.ts';
 import { terminal } from '../../../lib/errors.ts';
 import { lazily } from '../../../lib/timing.ts';
-import { findTemporalCli, locateTemporalCli } from '../../../local/temporal/dev-server.ts';
+import { findTemporalCli, locateTemporalCli } from '../../../local/temporal-server.ts';
+import { openFrames } from '../../../source/frames.ts';
 import type { RequestLimiter } from '../../../source/http/limiter.ts';
-import { checkMrcp } from '../../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../../source/probe/session.ts';
 import { findTokenFormat, type Source } from '../../../source/source.ts';
-import { openFrames } from '../../../source/websocket/frames.ts';
 import { schedulesOf } from '../../../temporal/schedules.ts';
 import { type Checks, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
+import { checkMrcp } from './check-mrcp.ts';
 
 const noticedSkewS = 5;
 

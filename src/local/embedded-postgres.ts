@@ -15,11 +15,11 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { terminal } from '../../lib/errors.ts';
-import { scramVerifier } from '../../lib/keyed-hash.ts';
-import { replaceFile } from '../../lib/new-folder.ts';
-import type { StopRules } from '../local-process.ts';
-import { findFreePort, isAlive, minimalEnvironment, shareServer, startServer } from '../local-process.ts';
+import { terminal } from '../lib/errors.ts';
+import { scramVerifier } from '../lib/keyed-hash.ts';
+import { replaceFile } from '../lib/new-folder.ts';
+import type { StopRules } from './local-process.ts';
+import { findFreePort, isAlive, minimalEnvironment, shareServer, startServer } from './local-process.ts';
 
 const run = promisify(execFile);
 

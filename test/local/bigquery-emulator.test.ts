@@ -1,7 +1,7 @@
 import { BigQuery } from '@google-cloud/bigquery';
 import { PassThroughClient } from 'google-auth-library';
 import { expect, onTestFinished, test } from 'vitest';
-import { locateEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
+import { locateEmulator, startBigQueryEmulator } from '../../src/local/bigquery-emulator.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';

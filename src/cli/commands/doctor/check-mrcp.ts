@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { SourceConfig } from '../../../schemas/config/source.ts';
+import type { SourceConfig } from '../../../../schemas/config/source.ts';
 
 type MrcpOutcome = 'not_configured' | 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host';
 

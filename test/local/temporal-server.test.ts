@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
-import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal-server.ts';
 import { useFolder } from '../support/folder.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../support/until.ts';

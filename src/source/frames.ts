@@ -1,10 +1,10 @@
 /** `callsync frames`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
 import { WebSocket } from 'ws';
-import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
-import { backoffMs, wait } from '../../lib/timing.ts';
-import { isLoopback, unreachable, untrusted } from '../http/http.ts';
-import type { TokenSource } from '../http/tokens.ts';
+import type { SourceConfig } from '../../schemas/config/source.ts';
+import { CallsyncError, isUntrusted, terminal, transient } from '../lib/errors.ts';
+import { backoffMs, wait } from '../lib/timing.ts';
+import { isLoopback, unreachable, untrusted } from './http/http.ts';
+import type { TokenSource } from './http/tokens.ts';
 
 interface StreamFrame {
   /** Arrival. */

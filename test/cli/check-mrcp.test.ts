@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkMrcp } from '../../src/source/mrcp/mrcp.ts';
+import { checkMrcp } from '../../src/cli/commands/doctor/check-mrcp.ts';
 import { openSimulator } from '../support/simulator.ts';
 
 test.each([

@@ -10,10 +10,10 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { request as send } from 'undici';
-import { terminal } from '../../lib/errors.ts';
-import { loadTryLock } from '../../lib/file-lock.ts';
-import { minimalEnvironment, type StopRules, startServer, stopLocalProcess } from '../local-process.ts';
-import { cacheFolderOf, findInstalled, makeCacheFolder } from '../locate-program.ts';
+import { terminal } from '../lib/errors.ts';
+import { loadTryLock } from '../lib/file-lock.ts';
+import { minimalEnvironment, type StopRules, startServer, stopLocalProcess } from './local-process.ts';
+import { cacheFolderOf, findInstalled, makeCacheFolder } from './locate-program.ts';
 
 const startDeadlineMs = 90_000;
 const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 15_000 };

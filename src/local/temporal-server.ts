@@ -6,12 +6,12 @@ import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Connection } from '@temporalio/client';
-import { type CallsyncError, terminal } from '../../lib/errors.ts';
-import { replaceFile } from '../../lib/new-folder.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
-import { trimSlashes } from '../../lib/trim-slashes.ts';
-import { findFreePort, isAlive, type StopRules, shareServer, startServer } from '../local-process.ts';
-import { cacheFolderOf, findInstalled, isExecutable, makeCacheFolder } from '../locate-program.ts';
+import { type CallsyncError, terminal } from '../lib/errors.ts';
+import { replaceFile } from '../lib/new-folder.ts';
+import { parseQuietly } from '../lib/parse-json.ts';
+import { trimSlashes } from '../lib/trim-slashes.ts';
+import { findFreePort, isAlive, type StopRules, shareServer, startServer } from './local-process.ts';
+import { cacheFolderOf, findInstalled, isExecutable, makeCacheFolder } from './locate-program.ts';
 
 interface TemporalDevServerOptions {
   /** Folder of this server alone: its database file, its log, its last ports. */
