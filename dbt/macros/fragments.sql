@@ -17,7 +17,7 @@
 {% macro bigquery__callsync_day(x1, x2) %}DATE({{ x1 }}, '{{ x2 }}'){% endmacro %}
 
 {% macro callsync_hour(x1, x2) %}{{ return(adapter.dispatch('callsync_hour', 'callsync')(x1, x2)) }}{% endmacro %}
-{% macro default__callsync_hour(x1, x2) %}CAST(EXTRACT(HOUR FROM ({{ x1 }}) AT TIME ZONE '{{ x2 }}') AS bigint){% endmacro %}
+{% macro default__callsync_hour(x1, x2) %}CAST(DATE_PART('hour', ({{ x1 }}) AT TIME ZONE '{{ x2 }}') AS bigint){% endmacro %}
 {% macro bigquery__callsync_hour(x1, x2) %}EXTRACT(HOUR FROM {{ x1 }} AT TIME ZONE '{{ x2 }}'){% endmacro %}
 
 {% macro callsync_day_start(x1, x2) %}{{ return(adapter.dispatch('callsync_day_start', 'callsync')(x1, x2)) }}{% endmacro %}
@@ -48,20 +48,20 @@
 {% macro default__callsync_lines(x1, x2) %}STRING_AGG({{ x1 }}, CHR(10) ORDER BY {{ x2 }}){% endmacro %}
 {% macro bigquery__callsync_lines(x1, x2) %}STRING_AGG({{ x1 }}, '\n' ORDER BY {{ x2 }}){% endmacro %}
 
-{% macro callsync_days_of_spans(x1, x2, x3) %}{{ return(adapter.dispatch('callsync_days_of_spans', 'callsync')(x1, x2, x3)) }}{% endmacro %}
-{% macro default__callsync_days_of_spans(x1, x2, x3) %}SELECT DISTINCT CAST(g AS date) AS business_day FROM {{ x1 }} CROSS JOIN LATERAL GENERATE_SERIES(CAST({{ x2 }} AS timestamp), CAST({{ x3 }} AS timestamp), INTERVAL '1 day') AS g{% endmacro %}
-{% macro bigquery__callsync_days_of_spans(x1, x2, x3) %}SELECT DISTINCT business_day FROM {{ x1 }} CROSS JOIN UNNEST(GENERATE_DATE_ARRAY({{ x2 }}, {{ x3 }})) AS business_day{% endmacro %}
+{% macro callsync_each_day(x1, x2) %}{{ return(adapter.dispatch('callsync_each_day', 'callsync')(x1, x2)) }}{% endmacro %}
+{% macro default__callsync_each_day(x1, x2) %}CROSS JOIN LATERAL (SELECT CAST(g AS date) AS business_day FROM GENERATE_SERIES(CAST({{ x1 }} AS timestamp), CAST({{ x2 }} AS timestamp), INTERVAL '1 day') AS g) AS g{% endmacro %}
+{% macro bigquery__callsync_each_day(x1, x2) %}CROSS JOIN UNNEST(GENERATE_DATE_ARRAY({{ x1 }}, {{ x2 }})) AS business_day{% endmacro %}
 
 {% macro callsync_plain_number(x1, x2, x3) %}{{ return(adapter.dispatch('callsync_plain_number', 'callsync')(x1, x2, x3)) }}{% endmacro %}
 {% macro default__callsync_plain_number(x1, x2, x3) %}CASE WHEN TRIM({{ x1 }}) ~ '^[+-]?([0-9]+|[0-9]{1,3}([   ’\x27{{ x3 }}][0-9]{3})+)([{{ x2 }}][0-9]*)?$' THEN REPLACE(REGEXP_REPLACE(TRIM({{ x1 }}), '[   ’\x27{{ x3 }}]', '', 'g'), '{{ x2 }}', '.') END{% endmacro %}
 {% macro bigquery__callsync_plain_number(x1, x2, x3) %}CASE WHEN REGEXP_CONTAINS(TRIM({{ x1 }}), '^[+-]?([0-9]+|[0-9]{1,3}([   ’\x27{{ x3 }}][0-9]{3})+)([{{ x2 }}][0-9]*)?$') THEN REPLACE(REGEXP_REPLACE(TRIM({{ x1 }}), '[   ’\x27{{ x3 }}]', ''), '{{ x2 }}', '.') END{% endmacro %}
 
 {% macro callsync_as_numeric(x1) %}{{ return(adapter.dispatch('callsync_as_numeric', 'callsync')(x1)) }}{% endmacro %}
-{% macro default__callsync_as_numeric(x1) %}CASE WHEN TRIM({{ x1 }}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$' THEN CAST(TRIM({{ x1 }}) AS numeric) END{% endmacro %}
+{% macro default__callsync_as_numeric(x1) %}CASE WHEN {{ x1 }} ~ '^ *[+-]?[0-9]+([.][0-9]*)? *$' AND (OCTET_LENGTH({{ x1 }}) <= 11 OR TRIM({{ x1 }}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$') THEN CAST({{ x1 }} AS numeric) END{% endmacro %}
 {% macro bigquery__callsync_as_numeric(x1) %}CASE WHEN REGEXP_CONTAINS(TRIM({{ x1 }}), '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$') THEN SAFE_CAST(TRIM({{ x1 }}) AS NUMERIC) END{% endmacro %}
 
 {% macro callsync_as_integer(x1) %}{{ return(adapter.dispatch('callsync_as_integer', 'callsync')(x1)) }}{% endmacro %}
-{% macro default__callsync_as_integer(x1) %}CASE WHEN TRIM({{ x1 }}) ~ '^[+-]?[0-9]{1,18}$' THEN CAST(TRIM({{ x1 }}) AS bigint) END{% endmacro %}
+{% macro default__callsync_as_integer(x1) %}CASE WHEN {{ x1 }} ~ '^ *[+-]?[0-9]+ *$' AND (OCTET_LENGTH({{ x1 }}) <= 18 OR TRIM({{ x1 }}) ~ '^[+-]?[0-9]{1,18}$') THEN CAST({{ x1 }} AS bigint) END{% endmacro %}
 {% macro bigquery__callsync_as_integer(x1) %}CASE WHEN REGEXP_CONTAINS(TRIM({{ x1 }}), '^[+-]?[0-9]{1,18}$') THEN SAFE_CAST(TRIM({{ x1 }}) AS INT64) END{% endmacro %}
 
 {% macro callsync_as_boolean(x1) %}{{ return(adapter.dispatch('callsync_as_boolean', 'callsync')(x1)) }}{% endmacro %}

@@ -6,7 +6,7 @@
 ) }}
 {% if var('callsync_incremental', false) %}SELECT q.*, k.load_id AS callsync_load_id FROM ({% endif %}
 SELECT
-  c.call_id,
+  t.call_id,
   c.call_timestamp,
   c.business_day,
   c.status,
@@ -21,7 +21,7 @@ SELECT
   t.value_number,
   t.value_text
 FROM {{ callsync.callsync_changed(ref('stg_callsync__tags')) }} AS t
-JOIN (SELECT
+LEFT JOIN (SELECT
   c.call_id,
   c.call_timestamp,
   {{ callsync.callsync_day("c.call_timestamp", var('callsync_time_zone', 'UTC')) }} AS business_day,

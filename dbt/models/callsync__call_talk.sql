@@ -5,23 +5,64 @@
   pre_hook='{{ callsync.callsync_delete_changed() }}'
 ) }}
 {% if var('callsync_incremental', false) %}SELECT q.*, k.load_id AS callsync_load_id FROM ({% endif %}
-WITH intervals AS (
-  SELECT
-    *,
-    ROUND((start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)) * 1000000) / 1000000 + 0 AS gap
-  FROM (WITH timed AS (
+WITH timed AS (
   SELECT
     u.call_id,
     u.side,
-    u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds,
-    u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
+    u.word_count,
+    CASE WHEN u.duration * {{ callsync.callsync_factor("utterance_duration") }} >= 0 THEN u.start_offset * {{ callsync.callsync_factor("utterance_start") }} END AS start_seconds,
+    CASE WHEN u.duration * {{ callsync.callsync_factor("utterance_duration") }} >= 0 THEN u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} END AS end_seconds
   FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
-  WHERE u.side IS NOT NULL AND u.duration >= 0
+  WHERE u.side IS NOT NULL
 ),
-spoken AS (
-  SELECT call_id, side AS speaker, start_seconds, end_seconds FROM timed WHERE end_seconds IS NOT NULL
+placed AS (
+  SELECT *, MAX(end_seconds) OVER (
+    PARTITION BY call_id ORDER BY start_seconds, end_seconds
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  ) AS said_until, MAX(end_seconds) OVER (
+    PARTITION BY call_id, side ORDER BY start_seconds, end_seconds
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  ) AS side_until FROM timed
+),
+measured AS (
+  SELECT
+    *,
+    CASE
+      WHEN said_until IS NULL OR start_seconds > said_until THEN end_seconds - start_seconds
+      WHEN end_seconds > said_until THEN end_seconds - said_until
+      WHEN end_seconds IS NOT NULL THEN 0
+    END AS speech_time,
+    CASE
+      WHEN side_until IS NULL OR start_seconds > side_until THEN end_seconds - start_seconds
+      WHEN end_seconds > side_until THEN end_seconds - side_until
+      WHEN end_seconds IS NOT NULL THEN 0
+    END AS side_time,
+    CASE WHEN start_seconds > said_until THEN ROUND((start_seconds - said_until) * 1000000) / 1000000 + 0 END AS gap
+  FROM placed
+),
+talk AS (
+  SELECT
+    call_id,
+    {{ callsync.callsync_int("SUM(word_count)") }} AS words,
+    SUM(CASE WHEN side = 'in' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_in,
+    SUM(CASE WHEN side = 'out' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_out,
+    SUM(side_time) AS talk_all,
+    SUM(speech_time) AS speech,
+    SUM(CASE WHEN gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS silence,
+    MAX(CASE WHEN gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS longest_silence,
+    MAX(end_seconds) - MIN(start_seconds) AS span
+  FROM measured
+  GROUP BY call_id
+),
+intervals AS (
+  SELECT call_id, speaker, start_seconds, end_seconds FROM (WITH spoken AS (
+  SELECT u.call_id, u.side AS speaker, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
+  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
+  WHERE u.side IS NOT NULL AND u.duration >= 0 AND u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} IS NOT NULL
   UNION ALL
-  SELECT call_id, '*' AS speaker, start_seconds, end_seconds FROM timed WHERE end_seconds IS NOT NULL
+  SELECT u.call_id, '*' AS speaker, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
+  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
+  WHERE u.side IS NOT NULL AND u.duration >= 0 AND u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} IS NOT NULL
 ),
 marked AS (
   SELECT
@@ -51,14 +92,13 @@ SELECT
   MIN(start_seconds) AS start_seconds,
   MAX(end_seconds) AS end_seconds
 FROM numbered
-GROUP BY call_id, speaker, interval_number) AS i
+GROUP BY call_id, speaker, interval_number) AS i WHERE speaker <> '*'
 ),
 interrupting AS (
   SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
   FROM intervals AS a
-  JOIN intervals AS b ON b.call_id = a.call_id
-  WHERE a.speaker <> '*' AND b.speaker <> '*' AND b.speaker <> a.speaker
-    AND ROUND((a.start_seconds - b.start_seconds) * 1000000) / 1000000 + 0 > 0 AND ROUND((b.end_seconds - a.start_seconds) * 1000000) / 1000000 + 0 > 0
+  JOIN intervals AS b ON b.call_id = a.call_id AND b.speaker <> a.speaker
+  WHERE ROUND((a.start_seconds - b.start_seconds) * 1000000) / 1000000 + 0 > 0 AND ROUND((b.end_seconds - a.start_seconds) * 1000000) / 1000000 + 0 > 0
 ),
 interruptions AS (
   SELECT
@@ -67,19 +107,6 @@ interruptions AS (
     SUM(CASE WHEN speaker = 'in' THEN 1 ELSE 0 END) AS interruptions_in,
     SUM(CASE WHEN speaker = 'out' THEN 1 ELSE 0 END) AS interruptions_out
   FROM interrupting
-  GROUP BY call_id
-),
-talk AS (
-  SELECT
-    call_id,
-    SUM(CASE WHEN speaker = 'in' THEN end_seconds - start_seconds ELSE 0 END) AS talk_in,
-    SUM(CASE WHEN speaker = 'out' THEN end_seconds - start_seconds ELSE 0 END) AS talk_out,
-    SUM(CASE WHEN speaker <> '*' THEN end_seconds - start_seconds ELSE 0 END) AS talk_all,
-    SUM(CASE WHEN speaker = '*' THEN end_seconds - start_seconds ELSE 0 END) AS speech,
-    SUM(CASE WHEN speaker = '*' AND gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap ELSE 0 END) AS silence,
-    MAX(CASE WHEN speaker = '*' AND gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap ELSE 0 END) AS longest_silence,
-    MAX(end_seconds) - MIN(start_seconds) AS span
-  FROM intervals
   GROUP BY call_id
 ),
 ranked AS (
@@ -133,7 +160,6 @@ turns AS (
   SELECT
     call_id,
     COUNT(*) AS turns,
-    {{ callsync.callsync_int("SUM(words)") }} AS words,
     MAX(length_seconds) AS longest,
     MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
   FROM ranked
@@ -163,7 +189,7 @@ SELECT
     ELSE 'ok'
   END AS agent_status,
   COALESCE(n.turns, 0) AS turns,
-  COALESCE(n.words, 0) AS words,
+  COALESCE(t.words, 0) AS words,
   ROUND((t.talk_in) * 1000000) / 1000000 + 0 AS talk_in_seconds,
   ROUND((t.talk_out) * 1000000) / 1000000 + 0 AS talk_out_seconds,
   ROUND((CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END) * 1000000) / 1000000 + 0 AS talk_agent_seconds,
@@ -179,7 +205,7 @@ SELECT
   ROUND((t.longest_silence) * 1000000) / 1000000 + 0 AS longest_silence_seconds,
   ROUND((n.longest) * 1000000) / 1000000 + 0 AS longest_monologue_seconds,
   n.longest_side AS longest_monologue_side,
-  n.words / NULLIF(t.talk_all, 0) * 60 AS words_per_minute
+  t.words / NULLIF(t.talk_all, 0) * 60 AS words_per_minute
 FROM (SELECT
   c.call_id,
   c.call_timestamp,

@@ -39,13 +39,13 @@ const queries: Readonly<Record<string, string>> = {
   'In which part of the calls of a week was each tag found?':
     'SELECT week, tag_name, calls, all_calls, tag_share, proven_share\nFROM {marts}.tag_weekly\nORDER BY week, tag_share DESC, tag_name NULLS LAST\nLIMIT 5',
   'How are calls spread over the hours of the business day?':
-    'SELECT c.business_hour, COUNT(*) AS calls, MIN(COALESCE(p.proven_share, 0)) AS proven_share\nFROM {marts}.calls_wide AS c\nLEFT JOIN {marts}.completeness_daily AS p ON p.business_day = c.business_day\nWHERE business_hour IS NOT NULL\nGROUP BY business_hour\nORDER BY business_hour',
+    'WITH hours AS (\n  SELECT business_day, business_hour, COUNT(*) AS calls\n  FROM {marts}.calls_wide\n  WHERE call_timestamp IS NOT NULL\n  GROUP BY business_day, business_hour\n)\nSELECT h.business_hour, SUM(h.calls) AS calls, MIN(COALESCE(p.proven_share, 0)) AS proven_share\nFROM hours AS h\nLEFT JOIN {marts}.completeness_daily AS p ON p.business_day = h.business_day\nGROUP BY h.business_hour\nORDER BY h.business_hour',
   'How many webhook deliveries came, and with which outcome?':
     'SELECT business_day, SUM(deliveries) AS deliveries, SUM(accepted) AS accepted, SUM(rejected) AS rejected\nFROM {marts}.delivery_daily\nGROUP BY business_day\nORDER BY business_day',
   'What changed after the first load, by source and field?':
     "SELECT source, field, COUNT(*) AS changes, COUNT(DISTINCT call_id) AS calls\nFROM {marts}.call_changes\nWHERE field <> '*'\nGROUP BY source, field\nORDER BY changes DESC, source, field",
   'What are the first words of the longest transcript?':
-    'SELECT call_id, words, SUBSTR(dialogue, 1, 60) AS beginning\nFROM {marts}.transcripts\nORDER BY words DESC NULLS LAST, call_id\nLIMIT 1',
+    'SELECT call_id, words, SUBSTR(dialogue, 1, 60) AS beginning\nFROM {marts}.transcripts\nWHERE call_id = (SELECT call_id FROM {marts}.calls_wide ORDER BY word_count DESC, call_id LIMIT 1)',
   'How many chunks do the transcripts of each language make, for retrieval?':
     'SELECT lang, COUNT(DISTINCT call_id) AS calls, COUNT(*) AS chunks, SUM(words) AS words\nFROM {marts}.document_chunks\nGROUP BY lang\nORDER BY lang NULLS LAST',
 };

@@ -20,8 +20,8 @@ export interface Fragments {
   readonly seconds_between: (from: string, to: string) => string;
   /** Texts joined by line feeds. */
   readonly lines: (text: string, order: string) => string;
-  /** A query for every day of spans, both ends included: column `business_day`. */
-  readonly days_of_spans: (spans: string, first: string, last: string) => string;
+  /** A join of every day from the first to the last: column `business_day`. */
+  readonly each_day: (first: string, last: string) => string;
   /** A number as people write it, as digits with a point; null for other texts. Blanks, apostrophes or `other` part groups of three. */
   readonly plain_number: (text: string, decimal: string, other: string) => string;
   readonly as_numeric: (text: string) => string;

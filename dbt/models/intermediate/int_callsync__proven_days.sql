@@ -15,30 +15,28 @@ latest AS (
   SELECT * FROM numbered WHERE nth = 1
 ),
 spans AS (
-  SELECT DISTINCT {{ callsync.callsync_day("window_from", var('callsync_time_zone', 'UTC')) }} AS first_day, {{ callsync.callsync_day(callsync.callsync_just_before("window_to"), var('callsync_time_zone', 'UTC')) }} AS last_day FROM latest
-  UNION DISTINCT
-  SELECT DISTINCT {{ callsync.callsync_day("call_timestamp", var('callsync_time_zone', 'UTC')) }} AS first_day, {{ callsync.callsync_day("call_timestamp", var('callsync_time_zone', 'UTC')) }} AS last_day
-  FROM {{ ref('stg_callsync__calls') }}
-  WHERE call_timestamp IS NOT NULL
+  SELECT *, {{ callsync.callsync_day("window_from", var('callsync_time_zone', 'UTC')) }} AS first_day, {{ callsync.callsync_day(callsync.callsync_just_before("window_to"), var('callsync_time_zone', 'UTC')) }} AS last_day FROM latest
+),
+touching AS (
+  SELECT
+    business_day,
+    verdict_id,
+    outcome,
+    warehouse_level,
+    compared_at,
+    GREATEST(window_from, {{ callsync.callsync_day_start("business_day", var('callsync_time_zone', 'UTC')) }}) AS part_from,
+    LEAST(window_to, {{ callsync.callsync_day_start(callsync.callsync_next_day("business_day"), var('callsync_time_zone', 'UTC')) }}) AS part_to
+  FROM spans
+  {{ callsync.callsync_each_day("first_day", "last_day") }}
 ),
 named AS (
-  {{ callsync.callsync_days_of_spans("spans", "first_day", "last_day") }}
+  SELECT business_day FROM touching
+  UNION DISTINCT
+  SELECT {{ callsync.callsync_day("call_timestamp", var('callsync_time_zone', 'UTC')) }} AS business_day FROM {{ ref('stg_callsync__calls') }} WHERE call_timestamp IS NOT NULL
 ),
 days AS (
   SELECT business_day, {{ callsync.callsync_day_start("business_day", var('callsync_time_zone', 'UTC')) }} AS day_start, {{ callsync.callsync_day_start(callsync.callsync_next_day("business_day"), var('callsync_time_zone', 'UTC')) }} AS day_end
   FROM named
-),
-touching AS (
-  SELECT
-    y.business_day,
-    v.verdict_id,
-    v.outcome,
-    v.warehouse_level,
-    v.compared_at,
-    GREATEST(v.window_from, y.day_start) AS part_from,
-    LEAST(v.window_to, y.day_end) AS part_to
-  FROM days AS y
-  JOIN latest AS v ON v.window_from < y.day_end AND v.window_to > y.day_start
 ),
 edges AS (
   SELECT business_day, part_from AS edge FROM touching

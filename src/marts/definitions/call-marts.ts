@@ -137,14 +137,15 @@ tags.confidence
 +is_true bool The value when it is a boolean.
 tags.value_number
 tags.value_text`,
+  // PostgreSQL drops this join where a question needs no column of calls; it never drops an inner join.
   query: (d, select) => `SELECT
   ${select(
     'c',
     { tag_index: d.int('t.tag_index'), tag_name: 't.display_name', tag_type: 't.type', is_true: 't.value_bool' },
-    { t: 'tag_id confidence value_number value_text' },
+    { t: 'call_id tag_id confidence value_number value_text' },
   )}
 FROM ${d.table('tags')} AS t
-JOIN ${d.mart('calls_wide')} AS c ON c.call_id = t.call_id`,
+LEFT JOIN ${d.mart('calls_wide')} AS c ON c.call_id = t.call_id`,
 });
 
 const callChanges = defineMart({

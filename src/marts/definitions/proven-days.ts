@@ -41,30 +41,28 @@ ${rowsProvenShare}
 last_compared_at timestamp Time of the newest verdict that touches the day.`,
   query: (d, select) => `WITH ${latestVerdicts(d)},
 spans AS (
-  SELECT DISTINCT ${d.day('window_from')} AS first_day, ${d.day(d.just_before('window_to'))} AS last_day FROM latest
-  UNION DISTINCT
-  SELECT DISTINCT ${d.day('call_timestamp')} AS first_day, ${d.day('call_timestamp')} AS last_day
-  FROM ${d.table('calls')}
-  WHERE call_timestamp IS NOT NULL
+  SELECT *, ${d.day('window_from')} AS first_day, ${d.day(d.just_before('window_to'))} AS last_day FROM latest
+),
+touching AS (
+  SELECT
+    business_day,
+    verdict_id,
+    outcome,
+    warehouse_level,
+    compared_at,
+    GREATEST(window_from, ${d.day_start('business_day')}) AS part_from,
+    LEAST(window_to, ${d.day_start(d.next_day('business_day'))}) AS part_to
+  FROM spans
+  ${d.each_day('first_day', 'last_day')}
 ),
 named AS (
-  ${d.days_of_spans('spans', 'first_day', 'last_day')}
+  SELECT business_day FROM touching
+  UNION DISTINCT
+  SELECT ${d.day('call_timestamp')} AS business_day FROM ${d.table('calls')} WHERE call_timestamp IS NOT NULL
 ),
 days AS (
   SELECT business_day, ${d.day_start('business_day')} AS day_start, ${d.day_start(d.next_day('business_day'))} AS day_end
   FROM named
-),
-touching AS (
-  SELECT
-    y.business_day,
-    v.verdict_id,
-    v.outcome,
-    v.warehouse_level,
-    v.compared_at,
-    GREATEST(v.window_from, y.day_start) AS part_from,
-    LEAST(v.window_to, y.day_end) AS part_to
-  FROM days AS y
-  JOIN latest AS v ON v.window_from < y.day_end AND v.window_to > y.day_start
 ),
 edges AS (
   SELECT business_day, part_from AS edge FROM touching

@@ -2,10 +2,17 @@
 import { defineMart, type Mart, type MartDialect } from '../mart.ts';
 
 const start = (d: MartDialect): string => `u.start_offset * ${d.factor('utterance_start')}`;
-const end = (d: MartDialect): string => `${start(d)} + u.duration * ${d.factor('utterance_duration')}`;
+const length = (d: MartDialect): string => `u.duration * ${d.factor('utterance_duration')}`;
+const end = (d: MartDialect): string => `${start(d)} + ${length(d)}`;
 
 /** Times are fractions that no float is exact for: without it a gap of a second is longer than 1. Plus 0: of nothing much is left -0. */
 const toMicroseconds = (x: string): string => `ROUND((${x}) * 1000000) / 1000000 + 0`;
+
+/** Utterances with a side and times, of a speaker. */
+const timedBy = (d: MartDialect, speaker: string): string =>
+  `SELECT u.call_id, ${speaker} AS speaker, ${start(d)} AS start_seconds, ${end(d)} AS end_seconds
+  FROM ${d.table('utterances')} AS u
+  WHERE u.side IS NOT NULL AND u.duration >= 0 AND ${end(d)} IS NOT NULL`;
 
 /** CTE `numbered`: the columns of `marked`, and how many rows of the partition have `begins` = 1 up to here. */
 const numberRuns = (partition: string, name: string): string => `numbered AS (
@@ -17,6 +24,19 @@ const numberRuns = (partition: string, name: string): string => `numbered AS (
     ) AS ${name}
   FROM marked
 )`;
+
+/** Latest end of the utterances before, in the order of their start. */
+const saidUntil = (partition: string): string => `MAX(end_seconds) OVER (
+    PARTITION BY ${partition} ORDER BY start_seconds, end_seconds
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  )`;
+
+/** Time of an utterance after an instant, or all if there is none before it. */
+const timeAfter = (until: string): string => `CASE
+      WHEN ${until} IS NULL OR start_seconds > ${until} THEN end_seconds - start_seconds
+      WHEN end_seconds > ${until} THEN end_seconds - ${until}
+      WHEN end_seconds IS NOT NULL THEN 0
+    END`;
 
 /** Why a call has no figures in seconds, as branches of a CASE. */
 const talkStatus = (
@@ -45,19 +65,11 @@ speaker text Side, or * for all sides merged.
 interval_number int Number of the interval, from 1.
 start_seconds float Start of the interval, in seconds.
 end_seconds float End of the interval, in seconds.`,
-  query: (d, select) => `WITH timed AS (
-  SELECT
-    u.call_id,
-    u.side,
-    ${start(d)} AS start_seconds,
-    ${end(d)} AS end_seconds
-  FROM ${d.table('utterances')} AS u
-  WHERE u.side IS NOT NULL AND u.duration >= 0
-),
-spoken AS (
-  SELECT call_id, side AS speaker, start_seconds, end_seconds FROM timed WHERE end_seconds IS NOT NULL
+  // Two reads, because PostgreSQL then reads only the speakers that a question asks for.
+  query: (d, select) => `WITH spoken AS (
+  ${timedBy(d, 'u.side')}
   UNION ALL
-  SELECT call_id, '*' AS speaker, start_seconds, end_seconds FROM timed WHERE end_seconds IS NOT NULL
+  ${timedBy(d, "'*'")}
 ),
 marked AS (
   SELECT
@@ -157,19 +169,51 @@ calls.agent
 +longest_monologue_seconds float The longest turn.
 +longest_monologue_side text Side that holds the longest monologue.
 +words_per_minute float Words per minute of talk.`,
-  // Reads each view once, and joins calls_wide last, because PostgreSQL evaluates a view at each mention.
-  query: (d, select) => `WITH intervals AS (
+  // Reads each view once, and joins calls_wide last, because PostgreSQL evaluates a view at each mention. Talk needs no intervals:
+  // each utterance adds the time after all that was said before it, and one sort is enough.
+  query: (d, select) => `WITH timed AS (
+  SELECT
+    u.call_id,
+    u.side,
+    u.word_count,
+    CASE WHEN ${length(d)} >= 0 THEN ${start(d)} END AS start_seconds,
+    CASE WHEN ${length(d)} >= 0 THEN ${end(d)} END AS end_seconds
+  FROM ${d.table('utterances')} AS u
+  WHERE u.side IS NOT NULL
+),
+placed AS (
+  SELECT *, ${saidUntil('call_id')} AS said_until, ${saidUntil('call_id, side')} AS side_until FROM timed
+),
+measured AS (
   SELECT
     *,
-    ${toMicroseconds('start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)')} AS gap
-  FROM ${d.mart('speech_intervals')} AS i
+    ${timeAfter('said_until')} AS speech_time,
+    ${timeAfter('side_until')} AS side_time,
+    CASE WHEN start_seconds > said_until THEN ${toMicroseconds('start_seconds - said_until')} END AS gap
+  FROM placed
+),
+talk AS (
+  SELECT
+    call_id,
+    ${d.int('SUM(word_count)')} AS words,
+    SUM(CASE WHEN side = 'in' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_in,
+    SUM(CASE WHEN side = 'out' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_out,
+    SUM(side_time) AS talk_all,
+    SUM(speech_time) AS speech,
+    SUM(CASE WHEN gap > ${d.silence_gap()} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS silence,
+    MAX(CASE WHEN gap > ${d.silence_gap()} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS longest_silence,
+    MAX(end_seconds) - MIN(start_seconds) AS span
+  FROM measured
+  GROUP BY call_id
+),
+intervals AS (
+  SELECT call_id, speaker, start_seconds, end_seconds FROM ${d.mart('speech_intervals')} AS i WHERE speaker <> '*'
 ),
 interrupting AS (
   SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
   FROM intervals AS a
-  JOIN intervals AS b ON b.call_id = a.call_id
-  WHERE a.speaker <> '*' AND b.speaker <> '*' AND b.speaker <> a.speaker
-    AND ${toMicroseconds('a.start_seconds - b.start_seconds')} > 0 AND ${toMicroseconds('b.end_seconds - a.start_seconds')} > 0
+  JOIN intervals AS b ON b.call_id = a.call_id AND b.speaker <> a.speaker
+  WHERE ${toMicroseconds('a.start_seconds - b.start_seconds')} > 0 AND ${toMicroseconds('b.end_seconds - a.start_seconds')} > 0
 ),
 interruptions AS (
   SELECT
@@ -178,19 +222,6 @@ interruptions AS (
     SUM(CASE WHEN speaker = 'in' THEN 1 ELSE 0 END) AS interruptions_in,
     SUM(CASE WHEN speaker = 'out' THEN 1 ELSE 0 END) AS interruptions_out
   FROM interrupting
-  GROUP BY call_id
-),
-talk AS (
-  SELECT
-    call_id,
-    SUM(CASE WHEN speaker = 'in' THEN end_seconds - start_seconds ELSE 0 END) AS talk_in,
-    SUM(CASE WHEN speaker = 'out' THEN end_seconds - start_seconds ELSE 0 END) AS talk_out,
-    SUM(CASE WHEN speaker <> '*' THEN end_seconds - start_seconds ELSE 0 END) AS talk_all,
-    SUM(CASE WHEN speaker = '*' THEN end_seconds - start_seconds ELSE 0 END) AS speech,
-    SUM(CASE WHEN speaker = '*' AND gap > ${d.silence_gap()} THEN gap ELSE 0 END) AS silence,
-    MAX(CASE WHEN speaker = '*' AND gap > ${d.silence_gap()} THEN gap ELSE 0 END) AS longest_silence,
-    MAX(end_seconds) - MIN(start_seconds) AS span
-  FROM intervals
   GROUP BY call_id
 ),
 ranked AS (
@@ -206,7 +237,6 @@ turns AS (
   SELECT
     call_id,
     COUNT(*) AS turns,
-    ${d.int('SUM(words)')} AS words,
     MAX(length_seconds) AS longest,
     MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
   FROM ranked
@@ -222,7 +252,7 @@ SELECT
     ${talkStatus(d)}
   END`,
     turns: 'COALESCE(n.turns, 0)',
-    words: 'COALESCE(n.words, 0)',
+    words: 'COALESCE(t.words, 0)',
     talk_in_seconds: toMicroseconds('t.talk_in'),
     talk_out_seconds: toMicroseconds('t.talk_out'),
     talk_agent_seconds: toMicroseconds(agent),
@@ -238,7 +268,7 @@ SELECT
     longest_silence_seconds: toMicroseconds('t.longest_silence'),
     longest_monologue_seconds: toMicroseconds('n.longest'),
     longest_monologue_side: 'n.longest_side',
-    words_per_minute: 'n.words / NULLIF(t.talk_all, 0) * 60',
+    words_per_minute: 't.words / NULLIF(t.talk_all, 0) * 60',
   })}
 FROM ${d.mart('calls_wide')} AS c
 LEFT JOIN talk AS t ON t.call_id = c.call_id

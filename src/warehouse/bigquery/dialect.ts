@@ -70,8 +70,7 @@ export const bigqueryFragments: Fragments = {
   just_before: (instant) => `TIMESTAMP_SUB(${instant}, INTERVAL 1 MICROSECOND)`,
   seconds_between: (from, to) => `(TIMESTAMP_DIFF(${to}, ${from}, MICROSECOND) / 1000000)`,
   lines: (text, order) => `STRING_AGG(${text}, '\\n' ORDER BY ${order})`,
-  days_of_spans: (spans, first, last) =>
-    `SELECT DISTINCT business_day FROM ${spans} CROSS JOIN UNNEST(GENERATE_DATE_ARRAY(${first}, ${last})) AS business_day`,
+  each_day: (first, last) => `CROSS JOIN UNNEST(GENERATE_DATE_ARRAY(${first}, ${last})) AS business_day`,
   plain_number: (text, decimal, other) =>
     `CASE WHEN REGEXP_CONTAINS(TRIM(${text}), '^[+-]?([0-9]+|[0-9]{1,3}([ \u00a0\u202f\u2019\\x27${other}][0-9]{3})+)([${decimal}][0-9]*)?$') THEN REPLACE(REGEXP_REPLACE(TRIM(${text}), '[ \u00a0\u202f\u2019\\x27${other}]', ''), '${decimal}', '.') END`,
   as_numeric: (text) =>

@@ -64,7 +64,7 @@ export const postgresFragments: Fragments = {
   int: (x) => `CAST(${x} AS bigint)`,
   text: (x) => `CAST(${x} AS text)`,
   day: (instant, zone) => `CAST((${instant}) AT TIME ZONE '${zone}' AS date)`,
-  hour: (instant, zone) => `CAST(EXTRACT(HOUR FROM (${instant}) AT TIME ZONE '${zone}') AS bigint)`,
+  hour: (instant, zone) => `CAST(DATE_PART('hour', (${instant}) AT TIME ZONE '${zone}') AS bigint)`,
   day_start: (day, zone) => `(CAST(${day} AS timestamp) AT TIME ZONE '${zone}')`,
   next_day: (day) => `(${day} + 1)`,
   week: (day) => `CAST(DATE_TRUNC('week', ${day}) AS date)`,
@@ -72,14 +72,15 @@ export const postgresFragments: Fragments = {
   just_before: (instant) => `(${instant} - INTERVAL '1 microsecond')`,
   seconds_between: (from, to) => `CAST(EXTRACT(EPOCH FROM (${to}) - (${from})) AS double precision)`,
   lines: (text, order) => `STRING_AGG(${text}, CHR(10) ORDER BY ${order})`,
-  days_of_spans: (spans, first, last) =>
-    `SELECT DISTINCT CAST(g AS date) AS business_day FROM ${spans} CROSS JOIN LATERAL GENERATE_SERIES(CAST(${first} AS timestamp), CAST(${last} AS timestamp), INTERVAL '1 day') AS g`,
+  each_day: (first, last) =>
+    `CROSS JOIN LATERAL (SELECT CAST(g AS date) AS business_day FROM GENERATE_SERIES(CAST(${first} AS timestamp), CAST(${last} AS timestamp), INTERVAL '1 day') AS g) AS g`,
   plain_number: (text, decimal, other) =>
     `CASE WHEN TRIM(${text}) ~ '^[+-]?([0-9]+|[0-9]{1,3}([ \u00a0\u202f\u2019\\x27${other}][0-9]{3})+)([${decimal}][0-9]*)?$' THEN REPLACE(REGEXP_REPLACE(TRIM(${text}), '[ \u00a0\u202f\u2019\\x27${other}]', '', 'g'), '${decimal}', '.') END`,
-  // Without a scale: a sum would print nine decimals.
+  // Without a scale: a sum would print nine decimals. Counts of digits make a pattern slow, so only long texts meet one.
   as_numeric: (text) =>
-    `CASE WHEN TRIM(${text}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$' THEN CAST(TRIM(${text}) AS numeric) END`,
-  as_integer: (text) => `CASE WHEN TRIM(${text}) ~ '^[+-]?[0-9]{1,18}$' THEN CAST(TRIM(${text}) AS bigint) END`,
+    `CASE WHEN ${text} ~ '^ *[+-]?[0-9]+([.][0-9]*)? *$' AND (OCTET_LENGTH(${text}) <= 11 OR TRIM(${text}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$') THEN CAST(${text} AS numeric) END`,
+  as_integer: (text) =>
+    `CASE WHEN ${text} ~ '^ *[+-]?[0-9]+ *$' AND (OCTET_LENGTH(${text}) <= 18 OR TRIM(${text}) ~ '^[+-]?[0-9]{1,18}$') THEN CAST(${text} AS bigint) END`,
   as_boolean: asBoolean,
   // A day beyond the end of its month is no date: the cast would fail, counting days from the first of it does not.
   as_date: (text) => {
