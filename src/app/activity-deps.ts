@@ -164,7 +164,7 @@ export const openMarts = async (
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;
     say(
-      `The marts of warehouse ${warehouse.name} were not created or replaced; the next start tries again. ${error.message}`,
+      `The marts of warehouse ${warehouse.name} were not created or replaced; the next start tries again. ${error.message} ${error.hint ?? ''}`,
     );
   }
 };

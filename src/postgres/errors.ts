@@ -28,6 +28,7 @@ transient | DATABASE_INCOMPLETE | ^(42P01|3F000|42883|42P10) | Tables of the …
 terminal | DATABASE_CONFLICT | ^(42701|42710|42P0[67]) | The … has another object of that name. | Rename that object, or name another schema in the configuration.
 terminal | DATABASE_REFUSED | ^23502 | The … refuses a row without a value for a required column. | If the column is yours, give it a DEFAULT, or drop its NOT NULL.
 terminal | DATABASE_REFUSED | ^23503 | The … refuses a change, because rows of another table refer to this call. | Delete those rows, or make their foreign key ON DELETE CASCADE.
+terminal | DATABASE_REFUSED | ^2BP01 | The … cannot replace a view, because views of yours read it. | Drop your views, restart callsync (or run the command again), then create your views again.
 terminal | DATABASE_REFUSED | ^22(P05|021) | The … cannot store a character. | Move the tables into a database of the encoding UTF8: createdb --encoding UTF8 --template template0 NAME.
 terminal | DATABASE_REFUSED | ^(22|23|54) | The … refuses a row. | If a constraint, trigger or index of yours is the reason, drop it. Otherwise, report the message.
 terminal | DATABASE_ERROR | ^55000 | The … refuses a statement. | If the message names a replica identity, run ALTER TABLE NAME REPLICA IDENTITY FULL, or publish only tables of your own.
@@ -48,7 +49,9 @@ const plainMessages = /^(08|25|28|3D|53|55|57|42501|42701|42710|42P0[67])/;
 
 /** Parts of an error of Node or PostgreSQL that name no value of a row, as a message or a detail of the server may. */
 const parts = ['hostname', 'address', 'port', 'path', 'schema', 'table', 'column', 'constraint'] as const;
-type DriverError = Readonly<Partial<Record<'code' | 'message' | 'syscall' | (typeof parts)[number], string>>>;
+type DriverError = Readonly<
+  Partial<Record<'code' | 'message' | 'detail' | 'syscall' | (typeof parts)[number], string>>
+>;
 
 const matchFault = ({ code = '', message = '', syscall }: DriverError): Fault => {
   const text = `${isUntrusted(code) ? 'untrusted ' : syscall === 'open' ? 'open ' : ''}${code} ${message}`;
@@ -58,8 +61,10 @@ const matchFault = ({ code = '', message = '', syscall }: DriverError): Fault =>
 const isState = (code: string): boolean => /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
 
 const reasonOf = (error: DriverError): string => {
-  const { code = '', message } = error;
-  const head = isState(code) ? [`SQLSTATE ${code}`, plainMessages.test(code) && message] : [code];
+  const { code = '', message, detail } = error;
+  // This detail names each view that depends on another.
+  const plain = code === '2BP01' ? detail?.replaceAll('\n', ', ') : plainMessages.test(code) && message;
+  const head = isState(code) ? [`SQLSTATE ${code}`, plain] : [code];
   return [...head, ...parts.map((name) => error[name] && `${name} ${error[name]}`)].filter(Boolean).join(', ');
 };
 

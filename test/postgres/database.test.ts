@@ -132,6 +132,7 @@ test.each([
     '23503, schema public, table other, constraint other_id_fkey',
     'CASCADE',
   ],
+  ['DROP VIEW theirs', 'REFUSED', '2BP01, view mine depends on view theirs', 'create your views again'],
   ["SELECT 'secret'::integer", 'REFUSED', '22P02', 'report the message'],
   [
     `DO $$ BEGIN RAISE 'no such user: x' USING ERRCODE = '08P01'; END $$`,
@@ -148,7 +149,8 @@ test.each([
   ['SET transaction_read_only = on; CREATE TABLE new ()', 'READ_ONLY', '25006, cannot execute CREATE', 'primary'],
 ])('an error of the database keeps its state and objects, and has a next step: %s', async (sql, code, reason, hint) => {
   await db.pool.query(`CREATE TABLE IF NOT EXISTS own (id integer PRIMARY KEY, needed text NOT NULL);
-    CREATE TABLE IF NOT EXISTS other (id integer REFERENCES own, t text)`);
+    CREATE TABLE IF NOT EXISTS other (id integer REFERENCES own, t text);
+    CREATE OR REPLACE VIEW theirs AS SELECT 1 AS one; CREATE OR REPLACE VIEW mine AS SELECT one FROM theirs`);
   const one = open();
   onTestFinished(one.close);
   const refused = one.query(sql);

@@ -93,6 +93,7 @@ test.each([
   [403, '{"error":"access_denied"}', 'TOKEN_REFUSED', 'terminal', /https/],
   [403, '<html>not-a-secret</html>', 'TOKEN_REFUSED', 'terminal', /https/],
   [404, '{"error":"Realm does not exist"}', 'TOKEN_ENDPOINT_MISSING', 'terminal', /source\.token_url/],
+  [200, '{"error":"invalid_client"}', 'TOKEN_REFUSED', 'terminal', /is enabled/],
   [200, '<html>Sign in</html>', 'TOKEN_MALFORMED', 'transient', /proxy/],
   [200, '{"access_token":17}', 'TOKEN_MALFORMED', 'transient', /proxy/],
   [500, 'oops', 'TOKEN_UNAVAILABLE', 'transient', undefined],
@@ -200,6 +201,27 @@ test('a rejected token is terminal when fresh ones are never taken, and the list
   );
   expect(await refusalOf(readAll(source))).toMatchObject({ code: 'TOKEN_REJECTED', kind: 'terminal' });
   expect(server.requests.filter(({ path }) => path.startsWith('/calls')).length).toBe(2);
+  expect(tokenRequests(server)).toBe(2);
+});
+
+test('a service that answers 403 to an ended token gets a new one; a young token is not replaced', async () => {
+  let ended = 0;
+  let issued = 0;
+  const { server, source } = await serve((request, response, url) => {
+    if (url.pathname.startsWith('/realms/')) return json(response, 200, { access_token: `${++issued}` });
+    const status = Number(request.headers.authorization?.split(' ')[1]) > ended ? 200 : 403;
+    json(response, status, [{}]);
+  });
+  expect(await readAll(source)).toHaveLength(1);
+  ended = 1;
+  expect(
+    await refusalOf(source.api.get(source.api.address('/calls', []), () => undefined, { retries: 0 })),
+  ).toMatchObject({ code: 'ACCESS_DENIED' });
+  expect(tokenRequests(server)).toBe(1);
+  const later = performance.now() + 61_000;
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
+  onTestFinished(() => clock.mockRestore());
+  expect(await readAll(source)).toHaveLength(1);
   expect(tokenRequests(server)).toBe(2);
 });
 

@@ -87,7 +87,8 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
       counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
       counts.wireBytes += response.wireBytes;
       counts.bodyBytes += response.body.length;
-      if (response.status !== 401) return { response, slot };
+      const isRejected = response.status === 401 || (response.status === 403 && mayHaveEnded(token));
+      if (!isRejected) return { response, slot };
       tokens.invalidate(token.value);
       if (rejections > 0) throw rejectedTwice(url, await isProven());
     }
@@ -196,6 +197,11 @@ const asTrouble = (error: unknown, accessProven: boolean): CallsyncError => {
   if (error.code !== 'REDIRECT_REFUSED' || !accessProven) return error;
   return transient(error.code, error.message, { cause: error, hint: error.hint });
 };
+
+/** Some services answer 403 to a token that has ended. A token as young as this has not, so few further ones are asked for. */
+const youngMs = 60_000;
+const mayHaveEnded = ({ requestedAt }: Awaited<ReturnType<TokenSource['get']>>): boolean =>
+  performance.now() > requestedAt + youngMs;
 
 /** A service that took our tokens before is having trouble; one that never did is saying no. */
 const rejectedTwice = ({ host }: URL, accessProven: boolean): CallsyncError =>

@@ -89,7 +89,8 @@ const explainAnswer = ({ host, protocol }: URL, answer: HttpResponse): CallsyncE
   const { status, body } = answer;
   const reason = errorCode(parseObject(body)?.error) ?? '';
   const said = reason === '' ? `status ${status}` : `status ${status}, ${reason}`;
-  if (status >= 200 && status <= 299)
+  const step = nextSteps.get(reason);
+  if (status >= 200 && status <= 299 && step === undefined)
     return transient('TOKEN_MALFORMED', `The token endpoint ${host} answered without an access_token.`, {
       hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
     });
@@ -101,7 +102,6 @@ const explainAnswer = ({ host, protocol }: URL, answer: HttpResponse): CallsyncE
     return terminal('TOKEN_ENDPOINT_MISSING', `There is no token endpoint at ${host} for that realm (${said}).`, {
       hint: 'Correct source.auth_url and source.realm, or source.token_url, then run callsync doctor.',
     });
-  const step = nextSteps.get(reason);
   if (status === 415 || (status === 400 && step === undefined))
     return terminal('TOKEN_FORM_REFUSED', `The identity provider ${host} refused the request (${said}).`, {
       hint: 'Try the other source.token_format (`callsync doctor` does), and check source.scope.',
