@@ -1,4 +1,4 @@
-/** The conditions under which something is wrong: the one table behind page, `callsync status`, doctor, messages and alerts. */
+/** The conditions under which something is wrong: the one table behind page, `callsync status`, doctor, messages and the limits of alerts. */
 import type { Condition } from '../../schemas/config/notifications.ts';
 import { countOf, formatSpan } from '../lib/count-of.ts';
 import { mostWaiting } from '../store/windows/verdicts.ts';
@@ -17,12 +17,6 @@ export interface Readings extends Health {
 /** Name of a warehouse, empty where it is about none, and the value that is too high. */
 type Found = readonly [subject: string, value: number];
 
-/** A rule for Prometheus. `expr` fires by itself, `metric` above the limit of the condition. */
-type Alert = { readonly summary: string; readonly description?: string; readonly for?: string } & (
-  | { readonly metric: string }
-  | { readonly expr: string }
-);
-
 interface Definition {
   readonly severity: 'critical' | 'warning';
   /** Seconds, a count or a share. Above this limit, callsync tells channels and Prometheus. */
@@ -36,7 +30,6 @@ interface Definition {
   say(readings: Readings, found: Found): string;
   /** The command that comes first. */
   readonly command: string;
-  readonly alert?: Alert;
 }
 
 /** @param error a code, or a text that begins with one */
@@ -79,12 +72,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     read: ({ workerAge }) => (workerAge === null ? [] : [['', workerAge]]),
     say: (_, [, value]) => `No worker has run for ${formatSpan(value)}. Nothing is read, merged or loaded.`,
     command: 'callsync worker',
-    alert: {
-      expr: 'absent(temporal_num_pollers) or sum(temporal_num_pollers) == 0',
-      for: '2m',
-      summary: 'No worker runs.',
-      description: 'Nothing is read, merged or loaded. Deliveries wait in the inbox.',
-    },
   },
   stale: {
     severity: 'critical',
@@ -99,12 +86,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     say: ({ sync }, [, value]) =>
       `${sync?.lag === null ? 'No new call has been read yet' : `New calls have not been read for ${formatSpan(value)}`}${because(sync?.lastError)}.`,
     command: 'callsync doctor',
-    alert: {
-      metric: 'max(callsync_sync_lag_seconds)',
-      summary: 'New calls are not read.',
-      description:
-        'callsync read the newest calls of the service {{ $value | humanizeDuration }} ago. A backlog or a backfill does not count.',
-    },
   },
   inbox_stalled: {
     severity: 'critical',
@@ -114,12 +95,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     say: ({ inbox }, [, value]) =>
       `In the inbox: ${countOf(inbox.count, 'delivery')}; the oldest has waited for ${formatSpan(value)}.`,
     command: 'callsync worker',
-    alert: {
-      metric: 'max(callsync_inbox_oldest_age_seconds)',
-      summary: 'Webhook deliveries wait in the inbox.',
-      description:
-        'The oldest delivery waits for {{ $value | humanizeDuration }}, because no worker merges it. No delivery is lost.',
-    },
   },
   load_stalled: {
     severity: 'critical',
@@ -130,12 +105,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     say: (readings, [name, value]) =>
       `Warehouse ${name} is ${formatSpan(value)} behind${because(warehouseOf(readings, name)?.lastError)}.`,
     command: 'callsync doctor',
-    alert: {
-      metric: 'max by (warehouse) (callsync_warehouse_pending_oldest_age_seconds{kind=~"live|erasure"})',
-      summary: 'Warehouse {{ $labels.warehouse }} does not get new calls.',
-      description:
-        'The oldest change waits for {{ $value | humanizeDuration }}. Calls of a backfill or an import do not count.',
-    },
   },
   calls_refused: {
     severity: 'warning',
@@ -165,13 +134,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     say: ({ refused }) =>
       `Every delivery is refused for its signature (webhook.secrets, webhook.header_prefix): ${countOf(refused.count, 'delivery')} since the last good one.`,
     command: 'callsync doctor',
-    alert: {
-      expr: 'sum by (reason) (rate(callsync_webhook_rejected_total[10m])) > 0.05',
-      for: '10m',
-      summary: 'Deliveries are rejected for {{ $labels.reason }}.',
-      description:
-        '{{ $value | humanize }} a second. After a change of the signing secret, add the new secret to webhook.secrets.',
-    },
   },
   suspicious_empty: {
     severity: 'warning',
@@ -181,11 +143,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     say: (_, [, value]) =>
       `In ${countOf(value, 'window')}, the service lists far fewer calls than the ledger has; callsync deleted nothing.`,
     command: 'callsync coverage',
-    alert: {
-      metric: 'max by (warehouse) (callsync_windows_suspicious_empty)',
-      summary: 'The service lists far fewer calls than the ledger has.',
-      description: 'The credentials may have lost the right to read these calls. callsync deletes nothing.',
-    },
   },
   quarantine_open: {
     severity: 'warning',
@@ -218,12 +175,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
       return `Not proven in warehouse ${name}: ${countOf(value, 'window')}.${waits}`;
     },
     command: 'callsync coverage',
-    alert: {
-      metric: 'max by (warehouse) (callsync_windows_unproven)',
-      for: '1d',
-      summary: '{{ $value }} windows of warehouse {{ $labels.warehouse }} have been unproven for a day.',
-      description: 'callsync could not compare the windows with the service, or could not heal a difference.',
-    },
   },
   quota_low: {
     severity: 'warning',
@@ -232,12 +183,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     age: () => null,
     say: (_, [name, value]) => `Warehouse ${name} has used ${Math.round(100 * value)} % of its load jobs of 24 h.`,
     command: 'callsync status',
-    alert: {
-      metric: 'max by (warehouse, quota) (callsync_quota_used_ratio)',
-      summary:
-        'Warehouse {{ $labels.warehouse }} has used {{ $value | humanizePercentage }} of its daily {{ $labels.quota }}.',
-      description: 'Backfills wait now, so that callsync can still load new calls.',
-    },
   },
 };
 
