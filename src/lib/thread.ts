@@ -25,12 +25,12 @@ const open = (): Tinypool => {
 /**
  * Runs the default export of a module with a message.
  * @param filename of a built module.
- * @param bytes of the message, whose memory goes to the thread: everything else that views it is empty from then on.
+ * @param bytes of the message, whose memories go to the thread: everything else that views them is empty from then on.
  * @throws the error of the module, or the one that ended the thread; the next work has another.
  */
-export const runOnThread = async <T>(filename: string, message: unknown, bytes: Uint8Array): Promise<T> => {
+export const runOnThread = async <T>(filename: string, message: unknown, bytes: readonly Uint8Array[]): Promise<T> => {
   pool ??= open();
-  return await pool.run(message, { filename, transferList: [bytes.buffer as ArrayBuffer] });
+  return await pool.run(message, { filename, transferList: bytes.map(({ buffer }) => buffer as ArrayBuffer) });
 };
 
 /** An answer whose bytes leave the thread with their memory. */

@@ -89,20 +89,74 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
   return folded;
 };
 
+/** Calls of one transaction, from the pages of several windows. */
+const callsTogether = 500;
+
+/**
+ * Pages of several windows that come while one is folded are then folded and loaded together: a transaction costs as much
+ * as some calls. A page waits only for folds and loads that run.
+ * @param origin of all pages.
+ */
+const createGathering = (deps: IngestDeps, origin: string) => {
+  let open: IncomingBatch[] = [];
+  let taken: Promise<{ readonly folded: FoldedBatch; readonly loading: Promise<unknown> }> | undefined;
+  let loading: Promise<unknown> = Promise.resolve();
+  const fold = async (pages: readonly IncomingBatch[], before: unknown) => {
+    await Promise.allSettled([before]);
+    if (open === pages) open = [];
+    const observations = pages.flatMap((page) => page.observations);
+    const done = (isUnread: boolean): void => {
+      for (const page of pages) page.done?.(isUnread);
+    };
+    const folded = await ingest(deps, { observations, origin, done });
+    await Promise.allSettled([loading]);
+    loading = loadFolded(deps, folded);
+    return { folded, loading };
+  };
+  return (page: IncomingBatch) => {
+    const calls = open.reduce((sum, { observations }) => sum + observations.length, page.observations.length);
+    if (open.length === 0 || calls > callsTogether) {
+      open = [page];
+      taken = fold(open, taken);
+    } else open.push(page);
+    return taken as NonNullable<typeof taken>;
+  };
+};
+
+const gatherings = new WeakMap<IngestDeps, Map<string, ReturnType<typeof createGathering>>>();
+
+const gatheringOf = (deps: IngestDeps, origin: string) => {
+  const known = gatherings.get(deps) ?? new Map<string, ReturnType<typeof createGathering>>();
+  const gathering = known.get(origin) ?? createGathering(deps, origin);
+  gatherings.set(deps, known.set(origin, gathering));
+  return gathering;
+};
+
 /** Folding of one batch overlaps with loading of the batch before it; memory holds two batches. */
 export const createPipeline = (deps: IngestDeps) => {
   let loading: Promise<unknown> = Promise.resolve();
   let changed = 0;
+  /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */
+  const take = async (incoming: Incoming): Promise<FoldedBatch> => {
+    const folded = await ingest(deps, incoming);
+    changed += folded.changed.length;
+    await loading;
+    loading = loadFolded(deps, folded);
+    // `take` or `finish` awaits it; until then its failure must not count as unhandled.
+    loading.catch(() => undefined);
+    return folded;
+  };
   return {
-    /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */
-    take: async (incoming: Incoming) => {
-      const folded = await ingest(deps, incoming);
-      changed += folded.changed.length;
+    take,
+    /** As `take`, together with pages of other windows. */
+    takePage: async (page: IncomingBatch): Promise<void> => {
+      const taken = await gatheringOf(deps, page.origin)(page).catch(() => undefined);
+      // Another page may be at fault.
+      if (taken === undefined) return void (await take(page));
+      const ids = new Set(page.observations.map(({ callId }) => callId));
+      changed += taken.folded.changed.filter(({ callId }) => ids.has(callId)).length;
       await loading;
-      loading = loadFolded(deps, folded);
-      // `take` or `finish` awaits it; until then its failure must not count as unhandled.
-      loading.catch(() => undefined);
-      return folded;
+      ({ loading } = taken);
     },
     /** Waits for the last load. */
     finish: () => loading,

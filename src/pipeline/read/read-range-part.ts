@@ -162,7 +162,8 @@ const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Ra
       confirm,
       signal,
       onPage: async (observations, { keep }) => {
-        await pipeline.take({ observations, origin, done: keep?.() });
+        const done = keep?.();
+        await (done ? pipeline.takePage : pipeline.take)({ observations, origin, done });
       },
       onRejected: async (rejected) => {
         await pipeline.take({ observations: [], rejected, origin });

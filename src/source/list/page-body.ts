@@ -55,7 +55,7 @@ export default (task: ScanTask) => answerWith(scan(task), [task.body]);
 
 const scanOnThread = async (task: ScanTask) => {
   threadFile ??= findBuilt(import.meta.url, ...threadPlaces);
-  const { body, scanned } = await runOnThread<ReturnType<typeof scan>>(threadFile, task, task.body);
+  const { body, scanned } = await runOnThread<ReturnType<typeof scan>>(threadFile, task, [task.body]);
   return { body: asBuffer(body), scanned };
 };
 

@@ -5,21 +5,21 @@ import { bare, defineEncoded } from '../../lib/json-record.ts';
 import { answerWith } from '../../lib/thread.ts';
 import { createEncoder, type EncoderTask } from './encoder.ts';
 
-export default ({ layout, guard, options, bytes, calls }: EncoderTask) => {
+export default ({ layout, guard, options, memories, calls }: EncoderTask) => {
   // The package may have been replaced since the process started.
   if (guard.flattenVersion !== flattenVersion) throw new Error('The thread is of another version: restart the worker.');
-  // The bytes have a memory of their own: see `taskOf`.
-  const all = Buffer.from(bytes.buffer);
+  // Each has its memory to itself: see `taskOf`.
+  const all = memories.map(({ buffer }) => Buffer.from(buffer));
   const loads = calls.map(({ fields, ...row }) => {
     const document: CallDocument = bare();
-    for (const [name, value, to] of fields)
+    for (const [name, value, from, to] of fields)
       if (to === undefined) document[name] = value;
-      else defineEncoded(document, name, all.subarray(value as number, to));
+      else defineEncoded(document, name, (all[value as number] as Buffer).subarray(from, to));
     return { revision: row.revision, flatten: () => flattenCall({ ...row, document }, options).rows };
   });
   const encoded = createEncoder(layout)(guard, loads);
   const chunks = [encoded.stage, ...encoded.children].flatMap((table) => table.chunks ?? []);
   // Otherwise they would wait for a collection.
-  structuredClone(undefined, { transfer: [bytes.buffer as ArrayBuffer] });
+  structuredClone(undefined, { transfer: memories.map(({ buffer }) => buffer as ArrayBuffer) });
   return answerWith(encoded, chunks);
 };

@@ -137,15 +137,17 @@ type RowFields = Pick<
   'callId' | 'revision' | 'firstSeenAt' | 'changedAt' | 'sourceDeletedAt' | 'rules'
 >;
 
-/** A field of a document: its value, or the place of its JSON among the bytes of the task. */
-type SentField = readonly [name: string, value: unknown] | readonly [name: string, from: number, to: number];
+/** A field of a document: its value, or the place of its JSON in one of the memories of the task. */
+type SentField =
+  | readonly [name: string, value: unknown]
+  | readonly [name: string, memory: number, from: number, to: number];
 
-/** Message to the thread. The bytes are its own from then on. */
+/** Message to the thread. The memories are its own from then on. */
 export interface EncoderTask {
   readonly layout: Layout;
   readonly guard: LoadGuard;
   readonly options: CallSource['options'];
-  readonly bytes: Uint8Array;
+  readonly memories: readonly Uint8Array[];
   readonly calls: readonly (RowFields & { readonly fields: readonly SentField[] })[];
 }
 
@@ -157,17 +159,16 @@ const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]
   const large = sources.flatMap(({ row: { document } }) =>
     Object.keys(document ?? {}).flatMap((name) => bytesOf(document ?? {}, name) ?? []),
   );
-  const memory = large[0]?.buffer ?? new ArrayBuffer(0);
-  // A page, as it came. Otherwise the thread gets a copy.
-  const isPage = ownsBytes && memory.byteLength > sharedBytes && large.every(({ buffer }) => buffer === memory);
-  const size = large.reduce((sum, { length }) => sum + length, 0);
-  const bytes = isPage ? new Uint8Array(memory) : Buffer.allocUnsafeSlow(size);
+  const pages = [...new Set(large.map(({ buffer }) => buffer))];
+  // Pages, as they came. Otherwise the thread gets a copy.
+  const arePages = ownsBytes && pages.every(({ byteLength }) => byteLength > sharedBytes);
+  const copy = Buffer.allocUnsafeSlow(arePages ? 0 : large.reduce((sum, { length }) => sum + length, 0));
   let end = 0;
-  const place = (field: Buffer): readonly [from: number, to: number] => {
-    if (isPage) return [field.byteOffset, field.byteOffset + field.length];
+  const place = (field: Buffer): readonly [memory: number, from: number, to: number] => {
+    if (arePages) return [pages.indexOf(field.buffer), field.byteOffset, field.byteOffset + field.length];
     const from = end;
-    end += field.copy(bytes, from);
-    return [from, end];
+    end += field.copy(copy, from);
+    return [0, from, end];
   };
   const calls = sources.map(({ row }): EncoderTask['calls'][number] => {
     const { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules } = row;
@@ -180,7 +181,8 @@ const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]
   });
   // Not the rest of a layout: as given, it has the URL of the database.
   const { schema, documents } = layout;
-  return { layout: { schema, documents }, guard, options: sources[0]?.options ?? {}, bytes, calls };
+  const memories = arePages ? pages.map((page) => new Uint8Array(page)) : [copy];
+  return { layout: { schema, documents }, guard, options: sources[0]?.options ?? {}, memories, calls };
 };
 
 /** @throws CallsyncError BUILD_MISSING, or as `runOnThread`: the load fails. */
@@ -193,6 +195,6 @@ export const createThreadedEncoder = (layout: Layout) => {
     if (calls.length < fewCalls || sources.length < calls.length) return encodeHere(guard, calls);
     const task = taskOf(layout, guard, sources, load.ownsBytes === true);
     threadFile ??= findBuilt(import.meta.url, ...threadPlaces);
-    return await runOnThread(threadFile, task, task.bytes);
+    return await runOnThread(threadFile, task, task.memories);
   };
 };

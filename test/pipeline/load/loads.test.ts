@@ -52,19 +52,26 @@ const age = (seconds: number) =>
 /** The warehouse, but every load ends with this error. */
 const failingWith = (error: Error) => pipeline.depsWith({ load: () => Promise.reject(error) });
 
-test('a load takes the memory of its page, and writes only the calls that the warehouse lacks', async () => {
+/** A page as it comes from the service, with its bytes. */
+const readPage = async (ids: readonly string[]) => {
   const words = Array.from({ length: 120 }, (_, n) => ({ value: `w${n}`, start: n / 4, length: 0.25, score: 0.5 }));
-  const records = Array.from({ length: 40 }, (_, n) => ({
-    unique_id: `c${n}`,
-    status: `v${n}`,
-    transcript_json: { callData: [{ content: `v${n}`, words }] },
+  const records = ids.map((id) => ({
+    unique_id: id,
+    status: `v${id}`,
+    transcript_json: { callData: [{ content: `v${id}`, words }] },
   }));
   const page = await readPageBody(Buffer.from(JSON.stringify(records)), '');
   if (typeof page === 'string') throw new Error(page);
   const observations = [...page.parts(1e9)].flat().map(({ value }, n) => ({
-    ...observation(`c${n}`, n),
+    ...observation(ids[n] as string, n),
     fields: value as Observation['fields'],
   }));
+  return { page, observations };
+};
+const idsOf = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+test('a load takes the memory of its page, and writes only the calls that the warehouse lacks', async () => {
+  const { page, observations } = await readPage(idsOf('c', 40));
   const { deps } = pipeline;
   const ahead = await pipeline.fold(observations.slice(0, 10));
   await loadFolded({ ...deps, log: () => undefined }, ahead);
@@ -81,6 +88,53 @@ test('a load takes the memory of its page, and writes only the calls that the wa
   );
   expect(rows).toEqual([{ calls: 40, words: 40 * 120, second: 0.25 }]);
   expect(pipeline.logged).toEqual([]);
+});
+
+test('pages of several windows that come at once share a load, which takes their memories', async () => {
+  const given: number[] = [];
+  const { load } = pipeline.warehouse;
+  const deps = pipeline.depsWith({
+    load: async (batch) => {
+      given.push(batch.calls.length);
+      return await load(batch);
+    },
+  });
+  const pages = await Promise.all(['a', 'b', 'c'].map((prefix) => readPage(idsOf(prefix, 40))));
+  const done = vi.fn();
+  const changed = pages.map(async ({ observations }, n) => {
+    const window = createPipeline(deps);
+    const again = n === 2 ? [observation('b0', 99)] : [];
+    await window.takePage({ observations: [...observations, ...again], origin: 'poll', done });
+    await window.finish();
+    return window.changed;
+  });
+  expect(await Promise.all(changed)).toEqual([40, 40, 41]);
+  expect([given, done.mock.calls]).toEqual([[120], [[true], [true], [true]]]);
+  const kept = pages
+    .flatMap((page) => page.observations)
+    .map(({ fields }) => bytesOf(fields, 'transcript_json')?.length);
+  expect(new Set(kept)).toEqual(new Set([0]));
+  const rows = await pipeline.warehouse.query(
+    'SELECT count(*)::int AS calls, sum(word_count)::int AS words FROM calls',
+  );
+  expect(rows).toEqual([{ calls: 120, words: 119 * 120 + 1 }]);
+});
+
+test('a page that cannot be folded fails its own window, and no other', async () => {
+  const sanitize = (one: Observation): Observation => {
+    if (one.callId === 'bad') throw new Error('a fault of this page');
+    return one;
+  };
+  const deps = { ...pipeline.deps, sanitize };
+  const ended = await Promise.allSettled(
+    ['a', 'bad', 'c'].map(async (id) => {
+      const window = createPipeline(deps);
+      await window.takePage({ observations: [observation(id, 1)], origin: 'poll' });
+      return await window.finish();
+    }),
+  );
+  expect(ended.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect(Object.keys(await statuses()).sort()).toEqual(['a', 'c']);
 });
 
 test('the same twice leaves every table’s digest equal, and the second run writes no call', async () => {
