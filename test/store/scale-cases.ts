@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { readHealth } from '../../src/health/read-health.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
-import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
+import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
 import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
@@ -147,7 +147,7 @@ const runSteadyState = async (store: Store, calls: number): Promise<void> => {
       return { callId, source: 'poll', observedAt: now, fields };
     });
   for (const status of ['void', 'qualified', 'qualified'])
-    await loadFolded(deps, await ingest(deps, { observations: page(status), origin: 'sync' }));
+    await (await ingest(deps, { observations: page(status), origin: 'sync' })).load();
   const delivered = Array.from({ length: perBatch }, (_, index) => callIdOf(spread(index)));
   await receive(store, delivered);
   await mergeInbox(deps);

@@ -9,7 +9,7 @@ import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
-import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
+import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import type { Queryable } from '../../src/postgres/database.ts';
@@ -98,7 +98,7 @@ export const openPipeline = async (
     fold: (observations: readonly Observation[], of = deps) => ingest(of, { observations, origin: 'test' }),
     observe: async (observations: readonly Observation[], of = deps) => {
       const folded = await ingest(of, { observations, origin: 'test' });
-      return { folded, written: await loadFolded(of, folded) };
+      return { folded, written: await folded.load() };
     },
     merge,
     /** Delivers bodies under ids of their own, and merges them. */

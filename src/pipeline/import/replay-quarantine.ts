@@ -10,7 +10,7 @@ import { lockOpen, type QuarantinedRecord, readOpenBatch, settleQuarantine } fro
 import { readNoted, tryPrepare } from '../../store/gate.ts';
 import { lockCalls } from '../../store/ledger/ledger.ts';
 import type { IngestDeps } from '../deps.ts';
-import { ingest, loadFolded } from '../load/ingest.ts';
+import { ingest } from '../load/ingest.ts';
 import { readImported } from './import-file.ts';
 
 interface ReplayInput {
@@ -76,7 +76,7 @@ const replayBatch = async (deps: IngestDeps, input: ReplayInput, batch: readonly
       },
     };
   });
-  await loadFolded(deps, folded);
+  await folded.load();
   const delivered = [...observed].filter(([, { record }]) => record.source === 'webhook');
   const replayed = delivered.map(([{ callId }, { record }]) => ({ bodyHash: record.bodyHash, callId }));
   await settleReplayed(deps.store, replayed, deps.store.keyOf);

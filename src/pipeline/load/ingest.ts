@@ -51,8 +51,9 @@ interface FoldedBatch {
  * Folds one batch in one transaction. Order of writes: ledger, quarantine, pending marks and planned loads, late
  * changes, the batch's own `settle`. Deletions lock calls before texts, too.
  * @throws CallsyncError DATABASE_…; nothing of the batch is then stored.
+ * `load` = commits the planned loads; call it once.
  */
-export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<FoldedBatch> => {
+export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
   let seen: readonly Observation[] = [];
   let origin: string | undefined;
   const { store, sanitize, rulesVersion } = deps;
@@ -86,7 +87,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
   });
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
-  return folded;
+  return { ...folded, load: () => loadFolded(deps, folded) };
 };
 
 /** Calls of one transaction, from the pages of several windows. */
@@ -110,7 +111,7 @@ const createGathering = (deps: IngestDeps, origin: string) => {
     };
     const folded = await ingest(deps, { observations, origin, done });
     await Promise.allSettled([loading]);
-    loading = loadFolded(deps, folded);
+    loading = folded.load();
     return { folded, loading };
   };
   return (page: IncomingBatch) => {
@@ -137,11 +138,11 @@ export const createPipeline = (deps: IngestDeps) => {
   let loading: Promise<unknown> = Promise.resolve();
   let changed = 0;
   /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */
-  const take = async (incoming: Incoming): Promise<FoldedBatch> => {
+  const take = async (incoming: Incoming) => {
     const folded = await ingest(deps, incoming);
     changed += folded.changed.length;
     await loading;
-    loading = loadFolded(deps, folded);
+    loading = folded.load();
     // `take` or `finish` awaits it; until then its failure must not count as unhandled.
     loading.catch(() => undefined);
     return folded;
@@ -171,7 +172,7 @@ export const createPipeline = (deps: IngestDeps) => {
  * Commits the planned loads of a folded batch. A warehouse that is away holds nothing back: its calls stay pending
  * and the sweep of pending calls brings them. Returns the calls written per warehouse.
  */
-export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record<string, number>> => {
+const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record<string, number>> => {
   const written: Record<string, number> = {};
   let isUnread = true;
   const last = folded.loads.at(-1);

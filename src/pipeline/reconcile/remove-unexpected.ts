@@ -9,7 +9,7 @@ import { readCounters } from '../../store/status/counters.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import { type ReadDeps, unlessAway, type WarehouseTarget } from '../deps.ts';
-import { ingest, loadFolded } from '../load/ingest.ts';
+import { ingest } from '../load/ingest.ts';
 import { sendRowsAgain } from './compare-warehouse.ts';
 
 /**
@@ -47,7 +47,7 @@ export const askSingly = async (deps: ReadDeps, callIds: readonly string[], sign
       else if (answer.kind === 'unknown') unknown.push(callId);
     }
   }
-  if (found.length > 0) await loadFolded(deps, await ingest(deps, { observations: found, origin: 'reconcile' }));
+  if (found.length > 0) await (await ingest(deps, { observations: found, origin: 'reconcile' })).load();
   return { found, unknown };
 };
 

@@ -7,7 +7,7 @@ import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { bytesOf } from '../../../src/lib/json-record.ts';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
-import { createPipeline, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { createPipeline, ingest } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { readPageBody } from '../../../src/source/list/page-body.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
@@ -73,13 +73,12 @@ const idsOf = (prefix: string, count: number) => Array.from({ length: count }, (
 test('a load takes the memory of its page, and writes only the calls that the warehouse lacks', async () => {
   const { page, observations } = await readPage(idsOf('c', 40));
   const { deps } = pipeline;
-  const ahead = await pipeline.fold(observations.slice(0, 10));
-  await loadFolded({ ...deps, log: () => undefined }, ahead);
+  await (await pipeline.fold(observations.slice(0, 10), { ...deps, log: () => undefined })).load();
   await pipeline.query('DELETE FROM ledger_documents');
   await pipeline.query('DELETE FROM ledger');
   const done = vi.fn();
   const folded = await ingest(deps, { observations, origin: 'test', done });
-  expect(await loadFolded(deps, folded)).toEqual({ main: 30 });
+  expect(await folded.load()).toEqual({ main: 30 });
   expect([done.mock.calls, page.size > 256 * 1024]).toEqual([[[true]], true]);
   const transcript = folded.changed.map(({ document }) => bytesOf(document ?? {}, 'transcript_json')?.length);
   expect(new Set(transcript)).toEqual(new Set([0]));
@@ -179,9 +178,9 @@ test('a warehouse that was loaded at once and one that is filled later tell the 
 test('an older load that is completed late does not settle a call whose newer revision is still to come', async () => {
   const older = await pipeline.fold([observation('a', 1)]);
   const newer = await pipeline.fold([observation('a', 2)]);
-  expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 1 });
+  expect(await older.load()).toEqual({ main: 1 });
   expect(await pending()).toBe(1);
-  expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
+  expect(await newer.load()).toEqual({ main: 1 });
   expect(await pending()).toBe(0);
   for (const { plan } of [...older.loads, ...newer.loads])
     await loads.completeLoad(pipeline.store, plan, async () => []);
@@ -288,13 +287,10 @@ test('a load takes no memory that a failed one before it may still read', async 
       return await load(batch);
     },
   });
-  const folded = await ingest(deps, { observations: [observation('a', 1)], origin: 'poll', done: () => undefined });
-  const [failing] = failingWith(transient('BIGQUERY_UNREACHABLE', 'Away.')).targets;
-  const loadsOf = ({ plan, target }: (typeof folded.loads)[number]) => [
-    { plan, target: failing ?? target },
-    { plan, target },
-  ];
-  await loadFolded(deps, { ...folded, loads: folded.loads.flatMap(loadsOf) });
+  const { targets: failing } = failingWith(transient('BIGQUERY_UNREACHABLE', 'Away.'));
+  const both = { ...deps, targets: [...failing, ...deps.targets] };
+  const folded = await ingest(both, { observations: [observation('a', 1)], origin: 'poll', done: () => undefined });
+  await folded.load();
   expect(given).toEqual([false]);
 });
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
@@ -25,7 +24,7 @@ const delivery = (text: string, at: number, more: Partial<TestDelivery> = {}): T
 
 const merge = async (limit = 200) => {
   const merged = await mergeBatch(pipeline.deps, limit);
-  if (merged !== undefined) await loadFolded(pipeline.deps, merged.folded);
+  await merged?.folded.load();
   return merged;
 };
 const mergeAll = async (limit = 200): Promise<number> =>

@@ -20,7 +20,7 @@ import type { PersonRequest } from '../../../src/persons/request.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { previewErasure } from '../../../src/pipeline/persons/erase.ts';
 import { type Admitted, createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
@@ -81,7 +81,7 @@ const observe = async (way: 'poll' | 'import'): Promise<void> => {
   });
   const refused = { reason: 'not JSON', source: way, origin: 'list', receivedAt: new Date() };
   const rejected = broken(`${way}-broken`).map((body) => ({ ...refused, body: Buffer.from(body) }));
-  await loadFolded(deps, await ingest(deps, { observations, rejected, origin: 'test' }));
+  await (await ingest(deps, { observations, rejected, origin: 'test' })).load();
 };
 
 /** Everything that both schemas hold as text. */

@@ -8,7 +8,7 @@ import { CallsyncError } from '../../../src/lib/errors.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
-import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
@@ -125,7 +125,7 @@ export const eraseUnderRestores = async (
       }
     }
     await deliver(store, bodies);
-    await loadFolded(deps, await ingest(deps, { observations: observed, rejected, origin: 'test' }));
+    await (await ingest(deps, { observations: observed, rejected, origin: 'test' })).load();
     await pipeline.merge(deps);
   };
   const replay = () => replayQuarantine(deps, { carries: new Set() });
