@@ -95,9 +95,12 @@ const isClean = ({ repeatedLater }: Listing): boolean => repeatedLater.size === 
 /** As many rows as every total says. If they have fewer calls, the list has duplicates. */
 const hasAllRows = ({ rows, isSteady, lastTotal }: Listing): boolean => isSteady && rows === lastTotal;
 
+/** Whether some calls came twice on a page. */
+const namesTwice = (pass: Listing): boolean => isClean(pass) && pass.rows > pass.ids.size;
+
 /** Whether a list that names some calls twice on a page, and counts both rows, did so again for the same calls. */
 const namesAlike = (before: Listing | undefined, latest: Listing): boolean =>
-  isClean(latest) && latest.rows > latest.ids.size && hasAllRows(latest) && namesSame(before, latest);
+  namesTwice(latest) && hasAllRows(latest) && namesSame(before, latest);
 
 /** Whether two passes named the same calls, and the same ones again on later pages. */
 const namesSame = (before: Listing | undefined, latest: Listing): boolean =>
@@ -126,15 +129,19 @@ const unite = (before: Listing, latest: Listing): Listing => {
  * calls. These would make up for calls that slipped between the same pages each time.
  */
 function* bringsNothingElse(view: View, query: ListQuery, pass: Listing): Judge<boolean> {
-  // Half as long: where calls come twice, the ends of pages that are one shorter may still fall on the same call.
-  const pageSize = Math.ceil(smallerPage(view, pass) / 2);
+  const pageSize = smallerPage(view, pass);
   const listing = yield* askQuietly({ ...query, ...(pageSize > 0 && { pageSize }) });
   return holdsAll(pass.ids, listing.ids);
 }
 
-/** A size with which pages end elsewhere, also where the service gives fewer records than asked for; 0 where none is. */
-const smallerPage = ({ pageSize = 1, learned }: View, { rows }: Listing): number =>
-  (rows > learned.page ? Math.min(pageSize, learned.page) : pageSize) - 1;
+/**
+ * A size with which pages end elsewhere, also where the service gives fewer records than asked for; 0 where none is. Where
+ * calls come twice, ends nearby may fall on the rows of one call, and those of half a page fall on every second end.
+ */
+const smallerPage = ({ pageSize = 1, learned }: View, pass: Listing): number => {
+  const size = pass.rows > learned.page ? Math.min(pageSize, learned.page) : pageSize;
+  return Math.min(size - 1, namesTwice(pass) ? Math.ceil(size * 0.62) : size);
+};
 
 type Tried = readonly [found: Done | undefined, triesLeft: number];
 
