@@ -12,10 +12,11 @@ const postgresEpoch = 946_684_800_000_000;
 const usualBytes = 128 * 1024;
 /**
  * Chunks of ended copies: new ones would cost their first touch, tear holes into memory, and make the collector mark all.
- * As many as two groups of a busy receiver fill.
  */
 const spare: Buffer[] = [];
 const mostSpare = 32;
+/** A copy of fewer bytes is cheaper than a chunk. */
+const leastLent = 8 * 1024;
 /** Up to this length a text is copied by a loop: a call of native code takes longer. */
 const shortText = 32;
 
@@ -24,6 +25,10 @@ export class BinaryCopyWriter {
   private buffer!: Buffer;
   private view!: DataView;
   private at = 0;
+  /** Where the bytes begin that no chunk has yet. */
+  private from = 0;
+  /** Without the bytes that were lent. */
+  private readonly own: Buffer[] = [];
   /** Bytes in the chunks before this one. */
   private before = 0;
 
@@ -37,12 +42,14 @@ export class BinaryCopyWriter {
     const usual = bytes <= usualBytes ? spare.pop() : undefined;
     this.buffer = usual ?? Buffer.allocUnsafeSlow(Math.max(usualBytes, bytes));
     this.view = new DataView(this.buffer.buffer);
+    this.own.push(this.buffer);
     this.at = 0;
+    this.from = 0;
   }
 
   private reserve(bytes: number): void {
     if (this.at + bytes <= this.buffer.length) return;
-    this.full.push(this.buffer.subarray(0, this.at));
+    this.full.push(this.buffer.subarray(this.from, this.at));
     this.before += this.at;
     this.begin(bytes);
   }
@@ -91,6 +98,19 @@ export class BinaryCopyWriter {
     this.int32(value.length);
     this.buffer.set(value, this.at);
     this.at += value.length;
+  }
+
+  /** As `bytes`, without a copy: nobody may change or free them before `send` resolves, and never where it rejects. */
+  lend(value: Uint8Array): void {
+    if (value.length < leastLent) {
+      this.bytes(value);
+      return;
+    }
+    this.reserve(4);
+    this.int32(value.length);
+    this.full.push(this.buffer.subarray(this.from, this.at), value);
+    this.from = this.at;
+    this.before += value.length;
   }
 
   jsonb(value: string): void {
@@ -211,7 +231,7 @@ export class BinaryCopyWriter {
   }
 
   private chunks(): readonly Uint8Array[] {
-    return [...this.full, this.buffer.subarray(0, this.at)];
+    return [...this.full, this.buffer.subarray(this.from, this.at)];
   }
 
   /** The written rows for `BinaryCopyWriter.send`; the writer must not be used afterwards. */
@@ -239,14 +259,14 @@ export class BinaryCopyWriter {
   }
 
   send(client: PoolClient, target: string): Promise<void> {
-    return BinaryCopyWriter.send(client, target, this.end());
+    return BinaryCopyWriter.send(client, target, this.end(), this.own);
   }
 
   /**
    * Sends ended rows as `COPY target FROM STDIN (FORMAT binary)`; they must not be used afterwards.
    * @param target the relation, and its columns in the order in which rows were written.
    */
-  static send(client: PoolClient, target: string, chunks: readonly Uint8Array[]): Promise<void> {
+  static send(client: PoolClient, target: string, chunks: readonly Uint8Array[], own = chunks): Promise<void> {
     return new Promise((resolve, reject) => {
       client.query({
         // pg puts its time limit around this.
@@ -267,7 +287,7 @@ export class BinaryCopyWriter {
         handleCommandComplete() {},
         handleReadyForQuery() {
           // The server has received these chunks.
-          release(chunks);
+          release(own);
           this.callback();
         },
         handleError(error: Error) {

@@ -68,6 +68,27 @@ test('a connection that is cut during a copy is a transient error', async () => 
   await expect(work).rejects.toMatchObject({ kind: 'transient' });
 });
 
+test('bytes that a copy was lent arrive whole between its own, whatever their length, and stay as they are', async () => {
+  await db.pool.query('CREATE TABLE lent (n integer, body bytea, t text)');
+  const bodies = [0, 1, 8_191, 8_192, 131_072, 500_000, 40_000].map((length, n) => Buffer.alloc(length, 97 + n));
+  const sent = bodies.flatMap((body) => [body, Buffer.from(body)]);
+  for (let round = 0; round < 3; round += 1) {
+    const writer = new BinaryCopyWriter();
+    for (const [n, body] of sent.entries()) {
+      writer.row(3);
+      writer.int4(n);
+      writer.lend(body);
+      writer.text('x'.repeat(n * 10_000));
+    }
+    await db.transaction(({ client }) => writer.send(client, 'lent (n, body, t)'));
+  }
+  const rows = await db.query<{ n: number; body: Buffer; t: string }>`SELECT DISTINCT n, body, t FROM lent ORDER BY n`;
+  expect(rows.map(({ n, body, t }) => [n, body.equals(sent[n] as Buffer), t.length])).toEqual(
+    sent.map((_, n) => [n, true, n * 10_000]),
+  );
+  expect(sent.map(({ length }) => length)).toEqual(bodies.flatMap(({ length }) => [length, length]));
+});
+
 test('a copy that the server refuses in the middle of large rows rejects, and ends no process', async () => {
   await db.pool.query('CREATE TABLE refused (n integer NOT NULL, t text)');
   const faults: unknown[] = [];

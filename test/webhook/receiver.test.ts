@@ -246,6 +246,24 @@ test('gives the memory of a body back once it is written, and no earlier even if
   await other.stop();
 });
 
+test('keeps a body whose write failed, because the connection may still send it; a spooled one goes', async () => {
+  const bodies: Buffer[] = [];
+  const verify: Verifier['verify'] = (input) => {
+    bodies.push(input.body);
+    return signatureVerifier.verify(input);
+  };
+  const other = await database.receive({
+    config: { group_commit: { deadline_s: 0.2 } },
+    verifier: { ...signatureVerifier, verify },
+  });
+  const release = await database.hold();
+  for (const id of ['failed', 'spooled']) expect(await other.statusOf(deliveryHeaders(body, id), body)).toBe(200);
+  expect(bodies.map((one) => one.equals(body))).toEqual([true, false]);
+  await release();
+  await until('both are stored', async () => (await stored()).length === 2);
+  await other.stop();
+});
+
 test('gives the memory of a body back once privacy rules made another of it', async () => {
   const sent: Buffer[] = [];
   const admit = async (bytes: Buffer) => {

@@ -74,7 +74,10 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
     run(deadlineMs, async (client) => (await client.query<Row>(text, values)).rows);
 
   return {
-    /** Durable when it resolves. Rejects with a transient error after `deadlineMs`, when the outcome may be unknown. */
+    /**
+     * Durable when it resolves. Rejects with a transient error after `deadlineMs`, when the outcome may be unknown; the
+     * connection may then still send the bodies.
+     */
     async insert(
       deliveries: readonly Delivery[],
       { deadlineMs, spooled = false }: { deadlineMs: number; spooled?: boolean },
@@ -132,7 +135,7 @@ const copyOf = (deliveries: readonly Delivery[]): BinaryCopyWriter => {
     text(one.agent);
     writer.timestamptz(one.receivedAt.getTime() * 1000);
     text(one.signingKey);
-    writer.bytes(one.body);
+    writer.lend(one.body);
     writer.bytes(one.bodyHash);
     text(one.privacyVersion);
     writer.bool(false);

@@ -46,10 +46,12 @@ export const createGroupCommit = (options: GroupCommitOptions) => {
 
   const store = createStorer(options);
   const write = async (group: readonly Entry[]): Promise<void> => {
+    const isLent = drain.usable();
     const stored = store(group.map((entry) => entry.delivery));
-    await Promise.allSettled([stored]);
+    // A connection whose write failed may still send the bytes.
+    const mayFree = (await stored.catch(() => undefined)) === 'inbox' || !isLent;
     for (const entry of group) {
-      bodies.free(entry.delivery.body);
+      if (mayFree) bodies.free(entry.delivery.body);
       if (!entry.isAnswered) entry.resolve(stored);
       entry.isAnswered = true;
     }

@@ -48,7 +48,7 @@ export const createAddressList = (entries: readonly string[]): AddressList => {
 /** An IPv4 address as it is; of an IPv6 address its network of 64 bits, all of which one host may use. */
 export const senderOf = (address: string | undefined): string => {
   const plain = plainAddress(address);
-  if (!isIPv6(plain)) return plain;
+  if (!plain.includes(':') || !isIPv6(plain)) return plain;
   const [left = '', right] = plain.split('::');
   const groups = left === '' ? [] : left.split(':');
   const missing = right === undefined ? 0 : 8 - groups.length - (right === '' ? 0 : right.split(':').length);
