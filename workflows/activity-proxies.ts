@@ -11,13 +11,16 @@ const retry = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '
  */
 const reading = '1d';
 
-/** A worker that died is noticed after the heartbeat time-out: another one goes on within half a minute. */
-export const liveActivities = (queues: TaskQueues) =>
+/**
+ * A worker that died is noticed after the heartbeat time-out: another one goes on within half a minute.
+ * @param more attempts are limited for callers that continue if the service does not answer.
+ */
+export const liveActivities = (queues: TaskQueues, more: { readonly maximumAttempts?: number } = {}) =>
   proxyActivities<LiveActivities>({
     taskQueue: queues.live,
     startToCloseTimeout: reading,
     heartbeatTimeout: '20s',
-    retry: { ...retry, maximumInterval: '15s' },
+    retry: { ...retry, maximumInterval: '15s', ...more },
   });
 
 export const readActivities = (queues: TaskQueues) =>

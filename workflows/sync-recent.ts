@@ -1,4 +1,4 @@
-import { condition } from '@temporalio/workflow';
+import { condition, isCancellation, patched } from '@temporalio/workflow';
 import type { LiveActivities } from '../activities/create-activities.ts';
 import { addTotals, emptyTotals, type Range, type ReadTotals } from '../schemas/orchestration.ts';
 import { liveActivities } from './activity-proxies.ts';
@@ -12,7 +12,7 @@ import { beginReading, type RangeReadingInput, readRanges } from './read-ranges.
  */
 export const syncRecent = async (input: SyncInput): Promise<ReadTotals & { readonly watermark: number | null }> => {
   const startedAt = Date.now();
-  const { planSync, rereadWindows, finishSync } = liveActivities(input.queues);
+  const { planSync, finishSync } = liveActivities(input.queues);
   let totals = emptyTotals;
   let seenTo = 0;
   const whole = { queues: input.queues, live: true, force: true, origin: 'sync' } as const;
@@ -21,10 +21,8 @@ export const syncRecent = async (input: SyncInput): Promise<ReadTotals & { reado
     totals = addTotals(totals, await readAll(top, { ...whole, axis, settledTo, direction: 'newest_first' }));
     seenTo = top[0]?.to ?? settledTo;
     const finished = await finishSync({ seenTo });
-    if (lookback !== undefined && lookback.parts.length > 0) {
-      const { listed, changed, requests } = await rereadWindows(lookback);
-      totals = addTotals(totals, { ...emptyTotals, calls: listed, changed, requests });
-    }
+    if (lookback !== undefined && lookback.parts.length > 0 && patched('lookback'))
+      totals = addTotals(totals, await compareLookback(input, lookback));
     return finished;
   };
 
@@ -55,6 +53,19 @@ export const syncRecent = async (input: SyncInput): Promise<ReadTotals & { reado
   }
   totals = addTotals(totals, await older);
   return { ...totals, ...(await finishSync({ seenTo })) };
+};
+
+type Lookback = Parameters<LiveActivities['rereadWindows']>[0];
+
+/** If this fails, the calls come whole when they leave the lookback: nothing waits for it. */
+const compareLookback = async ({ queues }: SyncInput, lookback: Lookback): Promise<ReadTotals> => {
+  try {
+    const { listed, changed, requests } = await liveActivities(queues, { maximumAttempts: 3 }).rereadWindows(lookback);
+    return { ...emptyTotals, calls: listed, changed, requests };
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    return emptyTotals;
+  }
 };
 
 const readAll = async (ranges: readonly Range[], input: RangeReadingInput): Promise<ReadTotals> => {

@@ -19,10 +19,13 @@ const readHistories = async () => {
   return await Promise.all(files.map(readHistory));
 };
 
-/** Names of the recorded workflows that do not replay on a bundle. */
-const replayFailures = async (workflowBundle: { code: string } | { codePath: string }): Promise<string[]> => {
+type Recorded = Awaited<ReturnType<typeof readHistories>>;
+
+/** Names of the workflows that do not replay on a bundle. */
+const replayFailures = async (workflowBundle: { code: string } | { codePath: string }, histories?: Recorded) => {
   const failures: string[] = [];
-  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, await readHistories())) {
+  const given = histories ?? (await readHistories());
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, given)) {
     if (error !== undefined) failures.push(workflowId);
   }
   return failures;
@@ -57,6 +60,19 @@ test('recorded histories cover every workflow and replay on the present code', a
   const exported = await readFile(join(root, 'workflows/index.ts'), 'utf8');
   expect(names.length).toBe(exported.match(/^export \{/gm)?.length);
   expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') })).toEqual([]);
+});
+
+test('a sync of an older worker replays although a newer one planned it', async () => {
+  const sync = (await readHistories()).filter(({ workflowId }) => workflowId === 'sync-recent');
+  const payloads = sync[0]?.history.events?.map(
+    (one) => one.activityTaskCompletedEventAttributes?.result?.payloads?.[0],
+  );
+  const planned = payloads?.find((one) => one !== undefined);
+  const plan = JSON.parse(`${planned?.data}`);
+  const parts = [{ from: plan.top[0].from, to: plan.top[0].from + 1, since: null, weight: 1 }];
+  const lookback = { axis: plan.axis, at: plan.settledTo, horizon: 0, covers: [], parts };
+  Object.assign(planned ?? {}, { data: Buffer.from(JSON.stringify({ ...plan, lookback })) });
+  expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') }, sync)).toEqual([]);
 });
 
 test('recorded histories replay on a bundle that a worker holds in one byte a character', async () => {

@@ -42,6 +42,8 @@ const calm = () => ({
   finishes: 0,
   /** Ranges of the lookback that were compared by summaries. */
   lookback: [] as Range[],
+  /** The list does not answer about the lookback. */
+  refusing: false,
   plan: {} as PlannedSync,
   /** A range whose reading does not end while it stands here. */
   slow: undefined as Range | undefined,
@@ -83,6 +85,7 @@ const activities = {
     },
     rereadWindows: async ({ parts }: PlannedSync['lookback']) => {
       state.lookback.push(...parts);
+      if (state.refusing) throw transient('LIST_SHAPE', 'made up');
       return { listed: 7, changed: 1, fetched: 1, requests: 1 };
     },
     finishSync: async () => {
@@ -213,6 +216,15 @@ test('continuous sync reads while a backfill holds every slot for reading', asyn
     expect(Math.min(...parts.map((one) => Number(one?.startToCloseTimeout?.seconds)))).toBe(86_400);
   }
   await backfill.terminate();
+});
+
+test('continuous sync reads the rest where the list does not answer about the lookback', async () => {
+  state.refusing = true;
+  const seen = { from: 89 * hour, to: 90 * hour, since: 90 * hour, weight: 1 };
+  state.plan = { ...plan, lookback: { ...lookback, parts: [seen] } };
+  const sync = await start('syncRecent', `${site.queues.workflows}/sync-refused`);
+  await until('the rest is read', async () => state.read.length === top.length + rest.length);
+  expect(await sync.result()).toMatchObject({ watermark: 2 });
 });
 
 test('continuous sync reads the newest first, the lookback, the rest in order, then problems of other axes', async () => {
