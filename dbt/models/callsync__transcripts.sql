@@ -59,13 +59,7 @@ WHERE {{ callsync.callsync_field_keys() }}
 GROUP BY call_id) AS f ON f.call_id = c.call_id) AS c ON c.call_id = u.call_id
 ),
 joined AS (
-  SELECT
-    call_id,
-    COUNT(*) AS utterances,
-    {{ callsync.callsync_int("SUM(word_count)") }} AS words,
-    {{ callsync.callsync_lines("line", "utterance_index") }} AS dialogue
-  FROM spoken
-  GROUP BY call_id
+  SELECT call_id, {{ callsync.callsync_lines("line", "utterance_index") }} AS dialogue FROM spoken GROUP BY call_id
 )
 SELECT
   c.call_id,
@@ -73,8 +67,8 @@ SELECT
   c.business_day,
   c.lang,
   c.agent_side,
-  j.utterances,
-  j.words,
+  c.utterance_count AS utterances,
+  c.word_count AS words,
   j.dialogue
 FROM joined AS j
 JOIN (SELECT

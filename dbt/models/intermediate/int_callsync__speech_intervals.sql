@@ -9,16 +9,10 @@ WITH spoken AS (
   WHERE u.side IS NOT NULL AND u.duration >= 0 AND u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} IS NOT NULL
 ),
 marked AS (
-  SELECT
-    *,
-    CASE
-      WHEN start_seconds <= MAX(end_seconds) OVER (
-        PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-      ) THEN 0
-      ELSE 1
-    END AS begins
-  FROM spoken
+  SELECT *, CASE WHEN start_seconds <= MAX(end_seconds) OVER (
+    PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  ) THEN 0 ELSE 1 END AS begins FROM spoken
 ),
 numbered AS (
   SELECT

@@ -12,13 +12,7 @@ WITH spoken AS (
   WHERE u.side IS NOT NULL
 ),
 marked AS (
-  SELECT
-    *,
-    CASE
-      WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0
-      ELSE 1
-    END AS begins
-  FROM spoken
+  SELECT *, CASE WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0 ELSE 1 END AS begins FROM spoken
 ),
 numbered AS (
   SELECT

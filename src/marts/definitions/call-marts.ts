@@ -105,16 +105,10 @@ words int Number of words.
 dialogue text The utterances in order, one a line. Each line begins with agent or customer, or with the side while the side of the agent is unknown.`,
   query: (d, select) => `WITH ${spoken(d)},
 joined AS (
-  SELECT
-    call_id,
-    COUNT(*) AS utterances,
-    ${d.int('SUM(word_count)')} AS words,
-    ${d.lines('line', 'utterance_index')} AS dialogue
-  FROM spoken
-  GROUP BY call_id
+  SELECT call_id, ${d.lines('line', 'utterance_index')} AS dialogue FROM spoken GROUP BY call_id
 )
 SELECT
-  ${select('c', {}, { j: 'utterances words dialogue' })}
+  ${select('c', { utterances: 'c.utterance_count', words: 'c.word_count' }, { j: 'dialogue' })}
 FROM joined AS j
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
 });

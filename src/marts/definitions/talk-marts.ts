@@ -14,8 +14,11 @@ const timedBy = (d: MartDialect, speaker: string): string =>
   FROM ${d.table('utterances')} AS u
   WHERE u.side IS NOT NULL AND u.duration >= 0 AND ${end(d)} IS NOT NULL`;
 
-/** CTE `numbered`: the columns of `marked`, and how many rows of the partition have `begins` = 1 up to here. */
-const numberRuns = (partition: string, name: string): string => `numbered AS (
+/** CTE `numbered`: the columns of `spoken`, and the number of each row's run in the partition. A row where `goesOn` is false begins one. */
+const numberRuns = (partition: string, goesOn: string, name: string): string => `marked AS (
+  SELECT *, CASE WHEN ${goesOn} THEN 0 ELSE 1 END AS begins FROM spoken
+),
+numbered AS (
   SELECT
     *,
     SUM(begins) OVER (
@@ -24,6 +27,8 @@ const numberRuns = (partition: string, name: string): string => `numbered AS (
     ) AS ${name}
   FROM marked
 )`;
+
+const turnOrder = 'call_id ORDER BY place, utterance_index';
 
 /** Latest end of the utterances before, in the order of their start. */
 const saidUntil = (partition: string): string => `MAX(end_seconds) OVER (
@@ -71,19 +76,7 @@ end_seconds float End of the interval, in seconds.`,
   UNION ALL
   ${timedBy(d, "'*'")}
 ),
-marked AS (
-  SELECT
-    *,
-    CASE
-      WHEN start_seconds <= MAX(end_seconds) OVER (
-        PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-      ) THEN 0
-      ELSE 1
-    END AS begins
-  FROM spoken
-),
-${numberRuns('call_id, speaker ORDER BY start_seconds, end_seconds', 'interval_number')}
+${numberRuns('call_id, speaker ORDER BY start_seconds, end_seconds', `start_seconds <= ${saidUntil('call_id, speaker')}`, 'interval_number')}
 SELECT
   ${select('', { start_seconds: 'MIN(start_seconds)', end_seconds: 'MAX(end_seconds)' })}
 FROM numbered
@@ -115,16 +108,7 @@ length_seconds float From the start of the first utterance to the latest end, in
   FROM ${d.table('utterances')} AS u
   WHERE u.side IS NOT NULL
 ),
-marked AS (
-  SELECT
-    *,
-    CASE
-      WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0
-      ELSE 1
-    END AS begins
-  FROM spoken
-),
-${numberRuns('call_id ORDER BY place, utterance_index', 'turn_index')}
+${numberRuns(turnOrder, `side = LAG(side) OVER (PARTITION BY ${turnOrder})`, 'turn_index')}
 SELECT
   ${select('', {
     utterances: 'COUNT(*)',
