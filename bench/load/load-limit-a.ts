@@ -7,7 +7,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { guardColumns, tableOf, type WordArrays } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import type { startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
-import { contentHash } from '../../src/warehouse/digest.ts';
+import { contentHash } from '../../src/warehouse/content-hash.ts';
 import { listChanges } from '../../src/warehouse/postgres/ddl.ts';
 import { columnsOf, type Layout, qualified } from '../../src/warehouse/postgres/layout.ts';
 import type { FlatRows } from '../../src/warehouse/warehouse.ts';

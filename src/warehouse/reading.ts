@@ -4,7 +4,8 @@
  */
 
 import { type Column, childTables, keptTables, type Row } from '../../schemas/tables.ts';
-import { collectDigests, type DigestExpressions, digestCall, digestedColumns, digestSql, partOf } from './digest.ts';
+import { digestedColumns } from './content-hash.ts';
+import { collectDigests, type DigestExpressions, digestCall, digestSql } from './digest.ts';
 import type { DigestedName, GuardRange, IdRange, Proof, TablePart } from './warehouse.ts';
 
 /** Expressions over a row are given its alias. */
@@ -67,13 +68,7 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
     for await (const row of ask(orphansSql(dialect, documents, part))) yield row.call_id as string;
   },
   digestOf: (callId, rows) => digestCall(callId, rows, { documents, wordsText: dialect.wordsText }),
-  async *digestCalls(callIds, dates) {
-    const rows = ask(digestCallsSql(dialect, documents, dates), callIds);
-    const parts = (async function* () {
-      for await (const row of rows) yield partOf(row);
-    })();
-    yield* collectDigests(parts, documents);
-  },
+  digestCalls: (callIds, dates) => collectDigests(ask(digestCallsSql(dialect, documents, dates), callIds), documents),
   async rowsLeft(callIds, dates) {
     const more = (await moreTables?.()) ?? [];
     let left = 0;

@@ -18,7 +18,7 @@ import {
   renderDocument,
 } from '../../src/calls/fold.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
-import { canonicalRow } from '../../src/warehouse/digest.ts';
+import { canonicalRow } from '../../src/warehouse/content-hash.ts';
 import { forAll } from '../support/for-all.ts';
 import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
 import { observationOf } from '../support/pipeline.ts';

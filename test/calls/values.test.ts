@@ -9,7 +9,7 @@ import { importObservedAt, webhookObservedAt } from '../../src/calls/fold.ts';
 import { defineEncoded, scanFields } from '../../src/lib/json-record.ts';
 import { formatTimestamp, isoMicros, parseTimestamp } from '../../src/lib/timestamps.ts';
 import { axisTime } from '../../src/source/list/list-query.ts';
-import { canonicalDecimal } from '../../src/warehouse/digest.ts';
+import { canonicalDecimal } from '../../src/warehouse/content-hash.ts';
 import { forAll } from '../support/for-all.ts';
 import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
 

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { startReconcile, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
-import { countRows } from '../../src/warehouse/digest.ts';
+import { countRows } from '../../src/warehouse/content-hash.ts';
 import { installForTest } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';

@@ -14,7 +14,7 @@ import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { migrateStore } from '../../src/store/store.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
-import { countRows } from '../../src/warehouse/digest.ts';
+import { countRows } from '../../src/warehouse/content-hash.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { localBigquery, tablesOf } from '../pipeline/persons/bigquery-target.ts';
 import { backUp } from '../support/backup.ts';

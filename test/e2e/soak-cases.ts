@@ -10,7 +10,7 @@ import { parse, stringify } from 'yaml';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
-import { countRows } from '../../src/warehouse/digest.ts';
+import { countRows } from '../../src/warehouse/content-hash.ts';
 import { endProcess, type Installation, installForTest } from '../support/installation.ts';
 import { startReceiver } from '../support/receiver-process.ts';
 import { allFaults, startToxiproxy, type Toxiproxy } from '../support/toxiproxy.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Column, type Row, tables } from '../../schemas/tables.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
-import { canonicalRow, digestedColumns } from '../../src/warehouse/digest.ts';
+import { canonicalRow, digestedColumns } from '../../src/warehouse/content-hash.ts';
 import type { DigestedName, Warehouse } from '../../src/warehouse/warehouse.ts';
 
 /** `rows:hex`. Equal for equal multisets of rows. */

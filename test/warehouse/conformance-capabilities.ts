@@ -1,6 +1,6 @@
 /** Duties of a warehouse beyond loading and proving: of each capability that it has. */
 import { describe, expect, test } from 'vitest';
-import { countRows } from '../../src/warehouse/digest.ts';
+import { countRows } from '../../src/warehouse/content-hash.ts';
 import type { StoredLoad } from '../../src/warehouse/restore.ts';
 import { type Capabilities, requireFrom, type View } from '../../src/warehouse/warehouse.ts';
 import { collect } from '../support/rows.ts';

@@ -1,6 +1,6 @@
 /** Questions of reconcile to a warehouse: hashes beside guards, digests computed where the rows are, ids, orphans. */
 import { describe, expect, test } from 'vitest';
-import { contentHash, countRows } from '../../src/warehouse/digest.ts';
+import { contentHash, countRows } from '../../src/warehouse/content-hash.ts';
 import type { CallDigest, CallLoad, IdRange, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { collect } from '../support/rows.ts';
 import { allRows, children, makeBatch, makeCall, makeLogRow, verdictValues } from './batches.ts';

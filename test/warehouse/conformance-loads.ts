@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { flattenChanges } from '../../src/calls/flatten.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
-import { countRows } from '../../src/warehouse/digest.ts';
+import { countRows } from '../../src/warehouse/content-hash.ts';
 import { allRows, keyOf, makeBatch, makeCall, makeLogRow, makeTombstone } from './batches.ts';
 import { useFixture } from './conformance-fixture.ts';
 import type { Target } from './conformance-targets.ts';

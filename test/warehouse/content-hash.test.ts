@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Column } from '../../schemas/tables.ts';
 import { dialectOf as bigquery } from '../../src/warehouse/bigquery/dialect.ts';
-import { canonicalRow, contentHash, contentTables, digestCall } from '../../src/warehouse/digest.ts';
+import { canonicalRow, contentHash, contentTables } from '../../src/warehouse/content-hash.ts';
+import { digestCall } from '../../src/warehouse/digest.ts';
 import { dialectOf as postgres } from '../../src/warehouse/postgres/dialect.ts';
 import { makeCall } from './batches.ts';
 

@@ -9,7 +9,7 @@ import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.
 import { requestRewrite } from '../../store/loads/loads.ts';
 import type { Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
-import { contentHash } from '../../warehouse/digest.ts';
+import { contentHash } from '../../warehouse/content-hash.ts';
 import type { CallDigest, CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';

@@ -4,7 +4,7 @@ import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import { type CallTableName, type Row, tableOf } from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
 import { say } from '../../lib/say.ts';
-import { canonicalRow, digestedColumns } from '../../warehouse/digest.ts';
+import { canonicalRow, digestedColumns } from '../../warehouse/content-hash.ts';
 import type { DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
 import type { TruthEntry } from '../calls/truth.ts';
 import type { SimulatorControl } from '../control/local-control.ts';

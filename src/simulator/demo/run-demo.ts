@@ -24,7 +24,7 @@ import { startBigQueryEmulator } from '../../local/bigquery-emulator.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
-import { countRows } from '../../warehouse/digest.ts';
+import { countRows } from '../../warehouse/content-hash.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-files.ts';
 import type { SimulatorControl } from '../control/local-control.ts';

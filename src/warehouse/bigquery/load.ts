@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
 import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
-import { canonicalDecimal, contentHash } from '../digest.ts';
+import { canonicalDecimal, contentHash } from '../content-hash.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';

@@ -1,13 +1,13 @@
 /** Rows of calls as the bytes of COPY. A thread makes those of large loads: one core would otherwise limit a load. */
 import type { Row, Table, WordArrays } from '../../../schemas/tables.ts';
-import { guardColumns, tableOf } from '../../../schemas/tables.ts';
+import { childTables, guardColumns, tableOf } from '../../../schemas/tables.ts';
 import { findBuilt } from '../../lib/find-built.ts';
 import { bytesOf } from '../../lib/json-record.ts';
 import { runOnThread } from '../../lib/thread.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
-import { contentHash } from '../digest.ts';
+import { contentHash } from '../content-hash.ts';
 import type { CallLoad, CallSource, FlatRows, LoadBatch } from '../warehouse.ts';
-import { childTables, columnsOf, type Layout, qualified, quote } from './layout.ts';
+import { columnsOf, type Layout, qualified, quote } from './layout.ts';
 
 /** @param content where it has the same words between blanks, null stands for them: they were a seventh of a database */
 const writeWords = (writer: BinaryCopyWriter, words: WordArrays, content?: unknown): void => {
@@ -104,7 +104,7 @@ export const createEncoder = (layout: Layout) => {
   const calls = tableOf('calls');
   const withGuard: Table = { ...calls, kind: 'child', columns: [...calls.columns, ...guardColumns] };
   const stageRows = layOut('stage_calls', withGuard);
-  const childRows = childTables(layout).map(
+  const childRows = childTables(layout.documents).map(
     (child) => [child.name as keyof FlatRows, layOut(qualified(layout, child.name), child)] as const,
   );
   return (guard: LoadGuard, calls: readonly ToEncode[]): EncodedCalls => {

@@ -51,8 +51,6 @@ export const wordArrays = (row: string): readonly string[] => [
 export const tablesOf = (layout: Layout): readonly Table[] =>
   tables.filter((table) => table.name !== 'documents' || layout.documents);
 
-export const childTables = (layout: Layout) => tablesOf(layout).filter((table) => table.kind === 'child');
-
 /** Physical columns of a table; calls end with the guard. */
 export const columnsOf = (table: TableDefinition): readonly PhysicalColumn[] =>
   logicalColumnsOf(table).flatMap((column) => physical(column, table));

@@ -1,7 +1,7 @@
 /** The statements of a load, and of the row of `sync_state`. */
-import { allFields, type ColumnType, tableOf } from '../../../schemas/tables.ts';
+import { allFields, type ColumnType, childTables, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/database.ts';
-import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
+import { columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
 export type LoadSql = ReturnType<typeof loadSql>;
 
@@ -39,7 +39,7 @@ ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
     blocked: `SELECT call_key FROM ${qualified(layout, 'tombstones')} WHERE call_key = ANY($1)`,
     // Without statistics of a young table, a hundred ids look like half of it, and every load would read all of it.
     useIndexes: 'SET LOCAL enable_seqscan = off',
-    deleteChildren: `WITH ${childTables(layout)
+    deleteChildren: `WITH ${childTables(layout.documents)
       .map(({ name }) => `${name} AS (DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1))`)
       .join(',\n  ')}
 SELECT`,

@@ -1,5 +1,5 @@
 /** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
-import type { Row } from '../../../schemas/tables.ts';
+import { childTables, type Row } from '../../../schemas/tables.ts';
 import type { ConnectionUrl, Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { openDatabase, runAll } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
@@ -11,7 +11,7 @@ import type { PostgresWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
 import { createThreadedEncoder } from './encoder.ts';
 import { createGrants } from './grants.ts';
-import { childTables, type Layout, qualified } from './layout.ts';
+import { type Layout, qualified } from './layout.ts';
 import { createLoader, recordState } from './load.ts';
 import { loadSql } from './load-sql.ts';
 import { migrate } from './migrate.ts';
@@ -136,7 +136,7 @@ const loadTimed = async <R extends object>(db: Database, apply: (client: Transac
 
 export const removalSql = (layout: Layout) => {
   const calls = qualified(layout, 'calls');
-  const children = childTables(layout).map(({ name }) => qualified(layout, name));
+  const children = childTables(layout.documents).map(({ name }) => qualified(layout, name));
   return {
     /** Parameters: call ids, epochs and revisions, as arrays of the same length. Locks in key order, as loads do. */
     claim: `SELECT c.call_id FROM ${calls} c

@@ -7,7 +7,7 @@ import { callTables, type Row, wordsView } from '../../../schemas/tables.ts';
 import { exportCalls, type exportFormats } from '../../../src/pipeline/export/export-calls.ts';
 import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
-import { digestedColumns } from '../../../src/warehouse/digest.ts';
+import { digestedColumns } from '../../../src/warehouse/content-hash.ts';
 import type { DigestedName } from '../../../src/warehouse/warehouse.ts';
 import { type Vcon, vconSchema } from '../../calls/vcon-schema.ts';
 import { useFolder } from '../../support/folder.ts';

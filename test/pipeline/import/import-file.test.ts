@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { listQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { useFolder } from '../../support/folder.ts';
 import { forAll } from '../../support/for-all.ts';
 import { usePipeline } from '../../support/pipeline.ts';

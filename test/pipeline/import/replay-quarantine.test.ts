@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ObservationSource } from '../../../schemas/observation.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { listQuarantine, quarantineRecords, settleQuarantine } from '../../../src/store/delivery/quarantine.ts';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { deliver, interrupted, usePipeline } from '../../support/pipeline.ts';
 
 const pipeline = usePipeline();

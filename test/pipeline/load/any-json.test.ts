@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../../src/calls/flatten.ts';
 import { readRecord } from '../../../src/lib/json-record.ts';
-import { digestedColumns } from '../../../src/warehouse/digest.ts';
+import { digestedColumns } from '../../../src/warehouse/content-hash.ts';
 import { createEncoder, createThreadedEncoder, type EncodedCalls } from '../../../src/warehouse/postgres/encoder.ts';
 import { digestRows } from '../../support/digest-tables.ts';
 import { forAll } from '../../support/for-all.ts';

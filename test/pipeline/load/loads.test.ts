@@ -14,7 +14,7 @@ import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
 import * as loads from '../../../src/store/loads/loads.ts';
 import { walkToEnd } from '../../../src/store/loads/walk.ts';
 import { issueEpoch, requestWalk } from '../../../src/store/loads/warehouses.ts';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
 import { observationOf, register, untilBlocked, usePipeline } from '../../support/pipeline.ts';

@@ -9,7 +9,7 @@ import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { sendAgain } from '../../../src/store/loads/compared.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { migrateStore, openStore } from '../../../src/store/store.ts';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { createRestoreChecks } from '../../../src/warehouse/restore.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';

@@ -11,7 +11,7 @@ import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/c
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { requireFrom } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase } from '../../support/persons.ts';

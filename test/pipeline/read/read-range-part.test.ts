@@ -16,7 +16,7 @@ import { createRequestLimiter, liveIdleMs } from '../../../src/source/http/limit
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';
 import { createSharedSlots } from '../../../src/store/request-limit.ts';
 import { uncoveredRanges } from '../../../src/store/windows/windows.ts';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { openMemoryList } from '../../source/memory-list.ts';
 import { listedIds, readPart, readSimulated, simulatedSource, wholeRange } from '../../source/simulated.ts';
 import { digestTables } from '../../support/digest-tables.ts';

@@ -1,7 +1,7 @@
 /** Campaigns of faults against the strict stand-in: short in the suite, long in test/campaigns. */
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { startProgram } from '../../support/program.ts';
 import { collect } from '../../support/rows.ts';
 import { strictPoints, type Trouble } from '../../support/strict-bigquery.ts';

@@ -7,7 +7,7 @@ import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { listRefused } from '../../../src/store/loads/loads.ts';
 import { expireRows } from '../../../src/store/retention.ts';
 import { wordsOf } from '../../../src/warehouse/bigquery/ddl.ts';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { createLocalQuota } from '../../support/open-bigquery.ts';
 import { observationOf, openPipeline, register, retention } from '../../support/pipeline.ts';
 import type { Trouble } from '../../support/strict-bigquery.ts';

@@ -1,7 +1,7 @@
 /** Two transactions at once: interleavings that a test through the public interface meets only by luck. */
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { openPool } from '../../../src/postgres/database.ts';
-import { countRows } from '../../../src/warehouse/digest.ts';
+import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import type { LoadBatch } from '../../../src/warehouse/warehouse.ts';
 import { openPostgres } from '../../support/open-postgres.ts';
