@@ -145,6 +145,15 @@ test.each<[string, object | MemoryAnswer]>([
   });
 });
 
+test('a total of 0 and no array do not show that the array is where it was looked for', async () => {
+  const list = { total_path: 'total', records: 'calls' };
+  const answer: Answer = (of) => (of.records.length === 0 ? { total: 0 } : counted(of));
+  await expect(read(45, list, answer, { early: 0, quietMs: 1000 })).rejects.toMatchObject({
+    code: 'LIST_SHAPE',
+    kind: 'terminal',
+  });
+});
+
 test('behind its last page, a list refuses, although pages of two, the most that it gives, leave calls out', async () => {
   const answer: Answer = ({ page, records }) => (page > 1 ? [422, {}] : { data: records.slice(0, 2) });
   expect((await read(60, paged, answer)).seen).toBe(60);

@@ -225,6 +225,23 @@ test('a service that answers 403 to an ended token gets a new one; a young token
   expect(tokenRequests(server)).toBe(2);
 });
 
+test('a service that answers 403 for a used-up quota is not asked again with another token', async () => {
+  let refused = 0;
+  const { server, source } = await serve((_, response, url) => {
+    if (url.pathname.startsWith('/realms/')) return json(response, 200, { access_token: 't' });
+    return ++refused > 1 ? json(response, 403, { detail: 'quota exceeded' }) : json(response, 200, [{}]);
+  });
+  expect(await readAll(source)).toHaveLength(1);
+  const later = performance.now() + 61_000;
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
+  onTestFinished(() => clock.mockRestore());
+  const address = source.api.address('/calls', []);
+  expect(await refusalOf(source.api.get(address, () => undefined, { retries: 0 }))).toMatchObject({
+    code: 'SERVICE_QUOTA',
+  });
+  expect([refused, tokenRequests(server)]).toEqual([2, 1]);
+});
+
 test('a token is taken behind the wait for a slot: none that has expired is sent', { timeout: 60_000 }, async () => {
   const issued = new Map<string, number>();
   let expired = 0;

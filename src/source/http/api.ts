@@ -87,7 +87,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
       counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
       counts.wireBytes += response.wireBytes;
       counts.bodyBytes += response.body.length;
-      const isRejected = response.status === 401 || (response.status === 403 && mayHaveEnded(token));
+      const isRejected = response.status === 401 || (isDenied(response) && mayHaveEnded(token));
       if (!isRejected) return { response, slot };
       tokens.invalidate(token.value);
       if (rejections > 0) throw rejectedTwice(url, await isProven());
@@ -197,6 +197,10 @@ const asTrouble = (error: unknown, accessProven: boolean): CallsyncError => {
   if (error.code !== 'REDIRECT_REFUSED' || !accessProven) return error;
   return transient(error.code, error.message, { cause: error, hint: error.hint });
 };
+
+/** A used-up quota, which is also told by 403, needs no other token. */
+const isDenied = (response: HttpResponse): boolean =>
+  response.status === 403 && failureOf(response).code === 'ACCESS_DENIED';
 
 /** Some services answer 403 to a token that has ended. A token as young as this has not, so few further ones are asked for. */
 const youngMs = 60_000;

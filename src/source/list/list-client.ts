@@ -55,7 +55,8 @@ const ask = async (asking: Asking, query: ListQuery, request: PageRequest, more:
   const parse = async (response: HttpResponse): Promise<PageBody> =>
     response.status >= 400 ? emptyPage(undefined) : await readAnswer(response, list, learned.shapeProven);
   const answer = await api.get(url, parse, { signal, retries, ...more });
-  learn({ page: answer.value.count, shapeProven: true });
+  // An answer without an array shows nothing of where arrays are.
+  learn({ page: answer.value.count, shapeProven: answer.value.size > 0 });
   return { ...answer, url, isRefused: answer.response.status >= 400 && !findsNothing(answer.response) };
 };
 
