@@ -1,8 +1,10 @@
 /** Lists that end, count or fail in unusual ways: each call is read, or the reading does not say that it is complete. */
 import { expect, test } from 'vitest';
+import type { PaginationConfig } from '../../schemas/config/list.ts';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Memory } from '../../src/lib/evidence.ts';
 import { describeFacts, type KeptFacts } from '../../src/source/list/facts.ts';
+import { createPagination } from '../../src/source/list/pagination.ts';
 import { type MemoryAnswer, openMemoryList } from './memory-list.ts';
 import { readSimulated } from './simulated.ts';
 
@@ -121,6 +123,17 @@ test.each<[string, Answer]>([
   });
 });
 
+test.each([95, 90, 46, 1])(
+  'behind its last page, a list of %i calls gives it again, and has no total',
+  async (count) => {
+    let last: Asked['records'] = [];
+    await readAll(count, paged, (of) => {
+      if (of.page <= of.pages || of.page === 1) last = of.records;
+      return { data: last };
+    });
+  },
+);
+
 test.each([404, 400, 416])('behind its last page, a list refuses with %i, and has no total', (status) =>
   readAll(80, {}, ({ page, pages, records }) => (page > pages && page > 1 ? [status, {}] : { data: records })),
 );
@@ -162,15 +175,42 @@ test('behind its last page, a list refuses, although pages of two, the most that
 test.each<[string, Answer]>([
   ['lose one behind a full page', (of) => (of.records[0]?.unique_id === `c${middle}` ? onTo(null, of) : further(of))],
   ['begin with a slash, and are no addresses', (of) => onTo(of.page < of.pages ? `/${of.page + 1}` : null, of)],
+  ['end with 0', (of) => onTo(of.page < of.pages ? `${of.page + 1}` : '0', of)],
+  ['never end, beside a word that says so', (of) => ({ has_more: of.page < of.pages, ...onTo(`${of.page + 1}`, of) })],
   ['stay the same where a page is empty', (of) => onTo(`${of.records.length === 0 ? of.page : of.page + 1}`, of)],
 ])('a list whose cursors %s is read whole', (_, answer) => readAll(90, cursors, answer));
+
+test.each<[string, PaginationConfig]>([
+  ['a link', { style: 'link', rel: 'next', size: 20, size_param: 'size' }],
+  ['an address in the body', { style: 'cursor', cursor_param: 'page', size: 20, size_param: 'size' }],
+])('a short page that leads to itself by %s is the last, a full one may not be', (_, config) => {
+  const own = new URL('https://memory.invalid/calls?page=2');
+  const pagination = createPagination(config);
+  const after = (count: number) =>
+    pagination.next(
+      {
+        request: pagination.first(),
+        ...{ count, isFull: count === 20, total: undefined, totalIsProven: false, emptyAtEnd: 2, url: own },
+        envelope: { next_cursor: own.href },
+        headers: { link: `<${own.href}>; rel="next"` },
+      },
+      0,
+    );
+  expect(after(19)).toBeUndefined();
+  expect(after(20)?.url).toBe(own.href);
+});
 
 const made = ({ page }: Asked) => [{ unique_id: `made${page}`, timestamp: new Date(start).toISOString() }];
 test.each<[string, number, SourceConfigInput['list'], Answer]>([
   ['with cursors that names other calls', 0, cursors, (of) => ({ next: `${of.page + 1}`, data: made(of) })],
   ['whose empty pages lead on', 10, cursors, (of) => onTo(of.page < 500 ? `${of.page + 1}` : null, of)],
   ['whose full page comes', 90, paged, () => ({ data: twenty })],
-  ['whose only call comes', 1, { ...paged, total_path: 'total' }, () => ({ total: 1, data: twenty.slice(0, 1) })],
+  [
+    'whose only call comes',
+    1,
+    { pagination: { style: 'page' }, total_path: 'total' },
+    () => ({ total: 1, data: twenty.slice(0, 1) }),
+  ],
 ])('a list %s for ever is an error', async (_, count, list, answer) => {
   await expect(read(count, list, answer)).rejects.toMatchObject({ code: 'LIST_LOOP' });
 });

@@ -47,6 +47,8 @@ const shape = {
   longest: least,
   /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
   totalIsProven: once,
+  /** Behind its end, the list gave its last page again. */
+  endsAgain: once,
   /**
    * So many empty pages in a row end a list. Higher for a service that removes records after it has cut its pages, so
    * that records follow a page that is not full. Forgotten slowly, because a call that came just then looks the same.

@@ -1,5 +1,5 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
-import { valueAt } from '../../lib/parse-json.ts';
+import { isObject, pathKeys, valueAt } from '../../lib/parse-json.ts';
 
 /** Common interface of the styles of paging. */
 export interface PageRequest {
@@ -155,23 +155,39 @@ const createOffsetPagination = (config: Of<'offset'>): Pagination => {
   };
 };
 
+/** Whether a page is empty or has fewer records than asked for: if it leads to itself, it is the last. */
+const isShort = ({ count, request: { size = 1 } }: SeenPage): boolean => count < size;
+
+/** The page at an address in the body or the headers; undefined where it is that of the last page. */
+const follow = (seen: SeenPage, address: string): PageRequest | undefined => {
+  const url = new URL(address, seen.url).href;
+  return isShort(seen) && url === seen.url.href ? undefined : pageAfter(seen, { params: {}, url });
+};
+
+/** Texts and numbers in place of a cursor that lead back to the first page. */
+const noCursor = /^\s*(0|-1|null|none|undefined)?\s*$/i;
+/** Names under which services say beside a cursor whether it leads on. */
+const leadsOn = /^(has[_-]?)?(more|next)([_-]?(data|pages?|records?|results?))?$/i;
+
+const saysLast = (holder: unknown): boolean =>
+  isObject(holder) && Object.keys(holder).some((name) => holder[name] === false && leadsOn.test(name));
+
 /**
- * A cursor in the body or a header leads on; it ends where there is none, or where an empty page leads to itself. A
- * cursor that is an address is followed.
+ * A cursor in the body or a header leads on, and one that is an address is followed. The list ends where there is none,
+ * where the body says so, or where a short page leads to itself.
  */
 const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
   ...forwardOnly(config),
   next: (seen) => {
+    const path = pathKeys(config.next_path ?? 'next_cursor');
     const found =
-      config.next_header === undefined
-        ? valueAt(seen.envelope, config.next_path ?? 'next_cursor')
-        : seen.headers[config.next_header.toLowerCase()];
+      config.next_header === undefined ? valueAt(seen.envelope, path) : seen.headers[config.next_header.toLowerCase()];
     const cursor = typeof found === 'number' ? String(found) : found;
-    if (typeof cursor !== 'string' || cursor === '') return undefined;
+    if (typeof cursor !== 'string' || noCursor.test(cursor)) return undefined;
+    if (saysLast(seen.envelope) || saysLast(valueAt(seen.envelope, path.slice(0, -1)))) return undefined;
     const { params } = seen.request;
-    if (seen.count === 0 && cursor === params[config.cursor_param]) return undefined;
-    if (isAddress(cursor, seen.url) && URL.canParse(cursor, seen.url.href))
-      return pageAfter(seen, { params: {}, url: new URL(cursor, seen.url).href });
+    if (isShort(seen) && cursor === params[config.cursor_param]) return undefined;
+    if (isAddress(cursor, seen.url) && URL.canParse(cursor, seen.url.href)) return follow(seen, cursor);
     return pageAfter(seen, { params: { ...params, [config.cursor_param]: cursor }, url: undefined });
   },
 });
@@ -180,13 +196,13 @@ const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
 const isAddress = (cursor: string, { pathname }: URL): boolean =>
   /^(https?:\/\/|\/[^?]*\?|\?)/.test(cursor) || cursor.startsWith(pathname);
 
-/** The Link header (RFC 8288) leads on; it ends where there is none of the relation. */
+/** The Link header (RFC 8288) leads on; it ends where there is none of the relation, or where a short page leads to itself. */
 const createLinkPagination = (config: Of<'link'>): Pagination => ({
   ...forwardOnly(config),
   next: (seen) => {
     const target = findLink(seen.headers.link, config.rel);
     if (target === undefined || !URL.canParse(target, seen.url.href)) return undefined;
-    return pageAfter(seen, { params: {}, url: new URL(target, seen.url).href });
+    return follow(seen, target);
   },
 });
 

@@ -110,7 +110,8 @@ const listPages = async (reading: Reading, asked: ListAsk): Promise<Listing> => 
   } catch (error) {
     // If several pages came first, a smaller window ends before the page where the list begins again.
     const isLoop = error instanceof CallsyncError && error.code === 'LIST_LOOP';
-    if (!isLoop || found.ids.size <= client.learned.page) throw error;
+    const { page, endsAgain } = client.learned;
+    if (!isLoop || (found.ids.size <= page && !endsAgain)) throw error;
     return join(found, { tooLarge: true });
   }
   if (found.pages > most) throw loops();
@@ -128,9 +129,11 @@ const takeNext = async (reading: Reading, asked: ListAsk, page: Page, before: Gr
   // A total that ignores the window comes with few records too.
   if (page.total !== undefined && page.total >= capOf(list, learned) && page.isFull && !upToCap)
     return join(head, { tooLarge: true, isOver: true });
-  const isEnd = endsAtTotal(list, query, page, before);
+  const isEnd = mayEndAtTotal(page, overlap, before) && bringsNothing(list, query, page, before);
   if (isEnd) learn({ totalIsProven: true });
-  if (isEnd && overlap === 0) return join(head, { isOver: true });
+  const isAgain = !isEnd && overlap === 0 && mayBeAgain(page) && bringsNothing(list, query, page, before);
+  if (isAgain) learn({ endsAgain: true });
+  if (isAgain || (isEnd && overlap === 0)) return join(head, { isOver: true });
   const known = before.ids.size;
   const taken = await takePage(reading, asked, page, head);
   // Pages by offset overlap if pages have gaps.
@@ -160,15 +163,18 @@ const headOf = ({ count, size, total, refusedBehind }: Page, before: Listing): S
 
 const isAtTotal = ({ rows, lastTotal }: Listing): boolean => rows > 1 && rows === lastTotal;
 
-/** Whether a page behind as many rows as the total says is empty, or the last page given again. */
-const endsAtTotal = (list: ListConfig, query: ListQuery, page: Page, before: Listing): boolean => {
-  const { overlap = 0 } = query;
-  const { total = before.lastTotal, count } = page;
-  const mayEnd = isAtTotal(before) && total === before.lastTotal && (overlap === 0 || count <= overlap);
-  const bringsNothing = (part: readonly RawRecord[]): boolean =>
-    readRows(list, query, page, part).every(({ key }) => before.ids.has(key));
-  if (!mayEnd) return false;
-  for (const part of page.parts(partBytes)) if (!bringsNothing(part)) return false;
+/** A page behind as many rows as the total says may be empty, or the last page given again. */
+const mayEndAtTotal = ({ total, count }: Page, overlap: number, before: Listing): boolean =>
+  isAtTotal(before) && (total ?? before.lastTotal) === before.lastTotal && (overlap === 0 || count <= overlap);
+
+/** A page behind one that was shorter than asked for may be that page again, as some lists answer behind their end. */
+const mayBeAgain = ({ count, request: { behind, size = 0 } }: Page): boolean =>
+  count > 0 && count === behind && count < size;
+
+/** Whether every record of a page came before. */
+const bringsNothing = (list: ListConfig, query: ListQuery, page: Page, { ids }: Listing): boolean => {
+  for (const part of page.parts(partBytes))
+    if (!readRows(list, query, page, part).every(({ key }) => ids.has(key))) return false;
   return true;
 };
 
