@@ -111,13 +111,15 @@ export interface MartDialect extends Omit<Fragments, 'day' | 'day_start' | 'hour
   /** Condition on the rows of key and value: they are of a configured key. */
   field_keys(): string;
   field_columns(relation: string): string;
+  /** Joins of each configured key to a call `c`; absent where mart field_texts has them all. */
+  field_joins?(): string;
 }
 
 /** The dialect of a warehouse's views, with the settings written into them. */
 export const createDialect = (
-  fragments: Fragments,
+  { fragments, literal, joinsKeys }: Pick<Place, 'fragments' | 'literal' | 'joinsKeys'>,
   settings: MartSettings,
-  relations: Pick<MartDialect, 'table' | 'mart'> & Pick<Place, 'literal'>,
+  relations: Pick<MartDialect, 'table' | 'mart'>,
 ): MartDialect => ({
   ...fragments,
   ...relations,
@@ -131,13 +133,22 @@ export const createDialect = (
   repeat_days: () => String(settings.repeatDays),
   field_pivots: () =>
     settings.fields
-      .map(({ key, name }) => `,\n  MAX(CASE WHEN key = ${relations.literal(key)} THEN value END) AS ${name}`)
+      .map(({ key, name }) => `,\n  MAX(CASE WHEN key = ${literal(key)} THEN value END) AS ${name}`)
       .join(''),
-  field_keys: () => `key IN (${settings.fields.map(({ key }) => relations.literal(key)).join(', ') || 'NULL'})`,
+  field_keys: () => `key IN (${settings.fields.map(({ key }) => literal(key)).join(', ') || 'NULL'})`,
+  ...(joinsKeys && {
+    field_joins: () =>
+      settings.fields
+        .map(({ key }, at) => {
+          const isOfCall = `f${at}.call_id = c.call_id AND f${at}.key = ${literal(key)}`;
+          return `\nLEFT JOIN ${relations.table('metadata')} AS f${at} ON ${isOfCall}`;
+        })
+        .join(''),
+  }),
   field_columns: (relation) =>
     settings.fields
-      .map(({ name, type, decimal }) => {
-        const text = `${relation}.${name}`;
+      .map(({ name, type, decimal }, at) => {
+        const text = joinsKeys ? `f${at}.value` : `${relation}.${name}`;
         if (type === 'text') return `,\n  ${text} AS ${name}`;
         const isWritten = decimal !== undefined && ['numeric', 'integer'].includes(type);
         const [mark, other] = decimal === 'comma' ? [',', '.'] : ['.', ','];

@@ -30,11 +30,9 @@ const fieldColumns: Readonly<Record<string, (field: Field) => readonly Omit<Fiel
 
 /** In the order in which they can be created. */
 export const renderViews = (place: Place, settings: MartSettings): readonly View[] => {
-  const { fragments, literal, relation } = place;
-  const dialect = createDialect(fragments, settings, {
-    table: (name) => relation(place.tables, name),
-    mart: (name) => relation(place.marts, name),
-    literal,
+  const dialect = createDialect(place, settings, {
+    table: (name) => place.relation(place.tables, name),
+    mart: (name) => place.relation(place.marts, name),
   });
   return marts.map((mart) => {
     const description = `${mart.description} Grain: ${mart.grain}.`;

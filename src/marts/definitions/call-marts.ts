@@ -70,8 +70,7 @@ calls.source_deleted_at`,
     word_count: d.int('c.word_count'),
     tag_count: d.int('c.tag_count'),
   })}${d.field_columns('f')}
-FROM ${d.table('calls')} AS c
-LEFT JOIN ${d.mart('field_texts')} AS f ON f.call_id = c.call_id`,
+FROM ${d.table('calls')} AS c${d.field_joins?.() ?? `\nLEFT JOIN ${d.mart('field_texts')} AS f ON f.call_id = c.call_id`}`,
 });
 
 /** CTE `spoken`: each utterance as a line after its speaker. That is agent or customer if the side of the agent is known, else the side. */

@@ -32,6 +32,7 @@ export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
     fragments: postgresFragments,
     relation: (schema, name) => qualified({ schema, documents: false }, name),
     literal,
+    joinsKeys: true,
     words: wordColumns,
   }),
   questions: [
