@@ -1,5 +1,5 @@
 /** Reads a list of ranges with bounded concurrency, part by part. Idle readers split the remaining ranges. */
-import { condition, workflowInfo } from '@temporalio/workflow';
+import { condition, patched, workflowInfo } from '@temporalio/workflow';
 import type { LiveActivities } from '../activities/create-activities.ts';
 import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../schemas/orchestration.ts';
 import { liveActivities, readActivities } from './activity-proxies.ts';
@@ -8,8 +8,9 @@ import type { TaskQueues } from './messages.ts';
 /** A range part ends after this much, so that pausing and rebalancing take effect and history stays short. */
 const callsPerPart = 5_000;
 const secondsPerPart = 60;
-/** Ranges shorter than this are not split further for the sake of concurrency, in microseconds. */
-const shortestShare = 60_000_000;
+/** Shorter ranges are not split for the sake of concurrency, in microseconds. Each costs a total, and a page that is not full. */
+const shortestShare = ({ windowLength = 0 }: RangeReading): number =>
+  patched('share-of-window') ? Math.max(60_000_000, windowLength / 4) : 60_000_000;
 
 export type RangeReading = ReturnType<typeof beginReading>;
 
@@ -17,12 +18,13 @@ type Before = { readonly totals?: ReadTotals; readonly paused?: boolean; readonl
 
 /** A reading that begins, or goes on where another one ended. `active`: ranges that are being read. */
 export const beginReading = (
-  todo: readonly Range[],
+  todo: readonly PartRange[],
   concurrency: number,
   { totals = emptyTotals, paused = false, windowLength }: Before = {},
-) => ({ todo: [...todo], active: new Set<Range>(), totals, concurrency, paused, windowLength });
+) => ({ todo: [...todo], active: new Set<PartRange>(), totals, concurrency, paused, windowLength });
 
 type Part = Parameters<LiveActivities['readRangePart']>[0];
+type PartRange = Part['range'];
 
 export interface RangeReadingInput extends Pick<Part, 'axis' | 'direction' | 'origin' | 'force' | 'settledTo'> {
   readonly queues: TaskQueues;
@@ -40,10 +42,10 @@ const describeRange = (axis: string, range: Range): string =>
   `${axis} ${new Date(range.from / 1000).toISOString()} to ${new Date(range.to / 1000).toISOString()}`;
 
 /** Takes the next range; while there are fewer ranges than readers, the longest is halved. */
-const takeRange = (state: RangeReading, direction: Direction): Range | undefined => {
+const takeRange = (state: RangeReading, direction: Direction): PartRange | undefined => {
   while (state.todo.length > 0 && state.todo.length + state.active.size < state.concurrency) {
     const longest = state.todo.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
-    if (longest.to - longest.from < 2 * shortestShare) break;
+    if (longest.to - longest.from < 2 * shortestShare(state)) break;
     const middle = Math.floor((longest.from + longest.to) / 2);
     state.todo.splice(state.todo.indexOf(longest), 1, { ...longest, to: middle }, { ...longest, from: middle });
   }
@@ -62,7 +64,7 @@ export const readRanges = async (state: RangeReading, input: RangeReadingInput):
   const mayStart = (): boolean => !mustStop() && !state.paused && state.active.size < state.concurrency;
   const mustEnd = (): boolean => state.active.size === 0 && mustStop();
 
-  const readNext = async (range: Range): Promise<void> => {
+  const readNext = async (range: PartRange): Promise<void> => {
     try {
       const result = await readRangePart.executeWithOptions({ summary: describeRange(input.axis, range) }, [
         {

@@ -188,6 +188,13 @@ test('a list that cannot be cut is read by one reader, however many are asked fo
   await backfill.terminate();
 });
 
+test('readers of a backfill split no range into less than a quarter of a good window', async () => {
+  state.loading = true;
+  const backfill = await startBackfill('short', { from: 0, to: 2 * hour }, 64);
+  expect(await backfill.result()).toMatchObject({ state: 'done' });
+  expect(state.parts).toBe(8);
+});
+
 const top = [{ from: 90 * hour, to: 100 * hour }];
 const rest = [
   { from: 50 * hour, to: 90 * hour },

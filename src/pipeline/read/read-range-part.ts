@@ -11,7 +11,8 @@ import { createPipeline } from '../load/ingest.ts';
 
 interface ReadRangePartInput {
   readonly axis: string;
-  readonly range: Range;
+  /** `proven`: length of the longest window that held calls in the part before, in microseconds. */
+  readonly range: Range & { readonly proven?: number };
   readonly direction: Direction;
   readonly origin: string;
   /** False: skip windows that were read. */
@@ -74,10 +75,10 @@ export const readRangePart = async (
   // A list without window parameters is read whole for every window, so there is only one.
   const cuttable = isCuttable(axisOf(deps.source.list.list, input.axis));
   length = cuttable ? Math.max(length, shortestWindow(deps)) : rest.to - rest.from;
-  // The longest window that held calls, or the configured first one. A longer window is counted before it is read.
+  // The longest window that held calls, or the configured first one. A much longer window is counted before it is read.
   // After a quiet night, a window over the whole busy day would be too large to pause. The short ranges of continuous
   // sync need no such request.
-  let proven = deps.windows.initial;
+  let { proven = deps.windows.initial } = input.range;
   const isOpen = async (window: Range): Promise<readonly Range[]> =>
     input.force ? [window] : await uncoveredRanges(deps.store, { axis: input.axis, ...window });
   const isSpent = (): boolean =>
@@ -98,7 +99,7 @@ export const readRangePart = async (
     signal.throwIfAborted();
     let [next, after] = cutNext(rest, length, input.direction);
     let open = await isOpen(next);
-    if (cuttable && next.to - next.from > proven && open.length > 0) {
+    if (cuttable && next.to - next.from > 1.5 * proven && open.length > 0) {
       length = await fitLength(deps, input, rest, [proven, length], signal);
       [next, after] = cutNext(rest, length, input.direction);
       open = await isOpen(next);
@@ -114,7 +115,7 @@ export const readRangePart = async (
     options.onProgress({ rest, totals, windowLength: length });
     if (isSpent()) break;
   }
-  return { totals, rest: rest.from < rest.to ? rest : null, windowLength: length };
+  return { totals, rest: rest.from < rest.to ? { ...rest, proven } : null, windowLength: length };
 };
 
 /**

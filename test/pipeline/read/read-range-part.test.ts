@@ -18,7 +18,7 @@ import { createSharedSlots } from '../../../src/store/request-limit.ts';
 import { uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { openMemoryList } from '../../source/memory-list.ts';
-import { listedIds, readPart, readSimulated, simulatedSource, wholeRange } from '../../source/simulated.ts';
+import { listedIds, readPart, readSimulated, simulatedSource, wholeRange, withList } from '../../source/simulated.ts';
 import { digestTables } from '../../support/digest-tables.ts';
 import { listen } from '../../support/listen.ts';
 import { useOpened } from '../../support/opened.ts';
@@ -176,6 +176,30 @@ test.each([
   const read = await readPart(deps, { axis, range, windowLength: counted.windowLength });
   expect(read).toMatchObject({ rest: null, totals: { calls: 60, changed: 60, problems: 0 } });
   expect(requests()).toBeLessThan(150);
+});
+
+test('a part that follows another asks for no total of a window that is hardly longer', async () => {
+  const { deps, range } = openWeekly(counting, 7 * day);
+  const { list } = deps.source;
+  let totals = 0;
+  const readTotal: typeof list.readTotal = (query) => {
+    // A judge of the list retries less.
+    totals += Number(query.retries === undefined);
+    return list.readTotal(query);
+  };
+  const evenly = { ...withList(deps, { readTotal }), windows: { ...deps.windows, targetCalls: 5 } };
+  let part = await readPart(evenly, { axis: 'timestamp', range, maxCalls: 1, windowLength: 5 * day });
+  let parts = 1;
+  for (; part.rest !== null; parts++)
+    part = await readPart(evenly, {
+      axis: 'timestamp',
+      range: part.rest,
+      maxCalls: 1,
+      windowLength: part.windowLength,
+    });
+  expect(parts).toBeGreaterThan(8);
+  expect(totals).toBe(1);
+  expect(await column(pipeline.store, 'SELECT call_id FROM ledger')).toHaveLength(60);
 });
 
 test('a total of all calls, whatever the window, does not cut days into the shortest windows', async () => {
