@@ -35,7 +35,7 @@ export const scheduledBackfillSchema = z
     ),
   })
   .refine(({ cron, every }) => (cron === undefined) !== (every === undefined), {
-    error: 'takes one of `cron` and `every`',
+    error: 'takes one of `cron`, such as 0 1 * * SUN, and `every`, such as 6h',
   });
 
 export type ScheduledBackfill = z.infer<typeof scheduledBackfillSchema>;

@@ -90,7 +90,7 @@ test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait
   ]);
   expect(refused).toMatchObject([
     { code: 2, stderr: expect.stringContaining('There is a schedule named “nightly” already.') },
-    { code: 2, stderr: expect.stringContaining('takes one of `cron` and `every`') },
+    { code: 2, stderr: expect.stringContaining('takes one of `cron`, such as 0 1 * * SUN, and `every`') },
     { code: 2, stderr: expect.stringContaining('There is no scheduled backfill named “unknown”.') },
   ]);
 

@@ -158,6 +158,10 @@ const cases: readonly [string, string][] = [
   ['sync: { backfills: [{ name: a, every: 0s }] }', 'sync.backfills[0].every must be from 1s to 36500d'],
   ['sync: { backfills: [{ name: a, every: 1h, axis: b }] }', 'sync.backfills[0].axis must be a name of'],
   ['sync: { backfills: [{ name: a, cron: "0 3 31 6 *" }] }', 'cron names no day that comes'],
+  [
+    'sync: { backfills: [{ name: a, calendar: { hour: [1], day_of_week: [SUNDAY] } }] }',
+    'calendar is not a key; allowed there: name, cron, every, time_zone, last, axis, order, concurrency, force, jitter, catchup_window, overlap_policy; sync.backfills[0] takes one of `cron`, such as 0 1 * * SUN, and',
+  ],
   ['analytics: { time_zone: CET }', 'analytics.time_zone must be UTC or an IANA name with a slash'],
   ['analytics: { fields: { Etat: { name: status } } }', 'analytics.fields names must differ from each other and from'],
   [

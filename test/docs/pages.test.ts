@@ -7,7 +7,10 @@ import site from '../../docs/.vitepress/config.mts';
 import { alerts } from '../../scripts/alert-rules.ts';
 import { storedData } from '../../scripts/stored-data.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
+import { checkConfig } from '../../src/config/load.ts';
 import { conditions } from '../../src/health/conditions.ts';
+import { isObject } from '../../src/lib/parse-json.ts';
+import { readYaml } from '../../src/lib/read-yaml.ts';
 import { read, root } from '../support/repository.ts';
 import { isRunnable, pages, readAllCommands } from './support/read-commands.ts';
 
@@ -47,6 +50,23 @@ test('every page is reached from the first one, and is in the sidebar of the sit
   const listed = new Set(site.themeConfig.sidebar.flatMap(({ items }) => items.map(({ link }) => `docs${link}.md`)));
   const own = pages.filter((page) => page.startsWith('docs/') && page !== 'docs/index.md');
   expect(own.filter((page) => !linked.has(page) || !listed.has(page))).toEqual([]);
+});
+
+test('every configuration of the guides is one that callsync accepts', () => {
+  const blocks = pages
+    .filter((page) => page.startsWith('docs/'))
+    .flatMap((page) => [...read(page).matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = '']) => ({ page, text })));
+  expect(blocks.length).toBeGreaterThan(5);
+  const wrong = blocks.flatMap(({ page, text }) => {
+    const written = readYaml(text, page);
+    try {
+      checkConfig({ source: { base_url: 'https://api.example.com' }, ...(isObject(written) ? written : {}) }, page);
+      return [];
+    } catch (fault) {
+      return [(fault as Error).message];
+    }
+  });
+  expect(wrong).toEqual([]);
 });
 
 test('pages keep quarantine and bodies as long as the store does, and believe no more than the code', () => {
