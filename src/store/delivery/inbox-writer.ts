@@ -39,19 +39,17 @@ const insertColumns =
 const wakeDeadlineMs = 5_000;
 
 /** Work on a connection of the pool whose commits are durable, within a time. */
-const createRunner = (pool: pg.Pool) => {
-  return async <T>(deadlineMs: number, ask: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
-    const until = performance.now() + deadlineMs;
-    const client = await borrow(pool, deadlineMs);
-    try {
-      const answer = await within(ask(client), until - performance.now());
-      client.release();
-      return answer;
-    } catch (error) {
-      client.release(true);
-      throw transient('INBOX_UNREACHABLE', 'The inbox could not be reached in time.', { cause: error });
-    }
-  };
+const run = async <T>(pool: pg.Pool, deadlineMs: number, work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
+  const until = performance.now() + deadlineMs;
+  const client = await borrow(pool, deadlineMs);
+  try {
+    const answer = await within(work(client), until - performance.now());
+    client.release();
+    return answer;
+  } catch (error) {
+    client.release(true);
+    throw transient('INBOX_UNREACHABLE', 'The inbox could not be reached in time.', { cause: error });
+  }
 };
 
 const recordRejectedSql = `WITH stored AS (
@@ -69,9 +67,8 @@ const recordRejectedSql = `WITH stored AS (
  * merge delays no answer.
  */
 export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
-  const run = createRunner(pool);
   const ask = <Row extends pg.QueryResultRow>(deadlineMs: number, text: string, values: unknown[] = []) =>
-    run(deadlineMs, async (client) => (await client.query<Row>(text, values)).rows);
+    run(pool, deadlineMs, async (client) => (await client.query<Row>(text, values)).rows);
 
   return {
     /**
@@ -83,7 +80,7 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
       { deadlineMs, spooled = false }: { deadlineMs: number; spooled?: boolean },
     ) {
       const send = (client: pg.PoolClient) => copyOf(deliveries).send(client, `inbox (${insertColumns})`);
-      if (!spooled) return await run(deadlineMs, send);
+      if (!spooled) return await run(pool, deadlineMs, send);
       const rows = deliveries.map(
         (one) => sql`(${one.arrivalId}, ${one.deliveryId}, ${one.hookId}, ${one.agent}, ${one.receivedAt.toISOString()},
                       ${one.signingKey}, ${one.body}, ${one.bodyHash}, ${one.privacyVersion}, true)`,
