@@ -1,23 +1,20 @@
-/** Files of the package and those that `npm run build` makes, from where the running file is: within dist/, or among the sources beside it. */
+/** Files of the package, and those that `npm run build` makes in dist/. */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { terminal } from './errors.ts';
 
-/**
- * @param from `import.meta.url` of the file that asks.
- * @param places relative to it, the first that exists counts.
- * @throws CallsyncError BUILD_MISSING before the build.
- */
-export const findBuilt = (from: string, ...places: readonly string[]): string => {
-  const paths = places.map((place) => fileURLToPath(new URL(place, from)));
-  const found = paths.find((path) => existsSync(path));
-  if (found !== undefined) return found;
-  throw terminal('BUILD_MISSING', `callsync is not built: ${paths[0]} does not exist.`, { hint: 'Run npm run build.' });
+/** This file runs within dist/, or among the sources beside it. */
+const dist = new URL(import.meta.url.endsWith('.ts') ? '../../dist/' : '../../', import.meta.url);
+
+/** @param path below dist/. @throws CallsyncError BUILD_MISSING before the build. */
+export const findBuilt = (path: string): string => {
+  const found = fileURLToPath(new URL(path, dist));
+  if (existsSync(found)) return found;
+  throw terminal('BUILD_MISSING', `callsync is not built: ${found} does not exist.`, { hint: 'Run npm run build.' });
 };
 
-/** A file of the package, which is beside dist/ or src/. */
-export const readShipped = (name: string): string =>
-  readFileSync(findBuilt(import.meta.url, `../../../${name}`, `../../${name}`), 'utf8');
+/** A file of the package, which is beside dist/. */
+export const readShipped = (name: string): string => readFileSync(new URL(`../${name}`, dist), 'utf8');
 
 /** The version of the package. */
 export const readVersion = (): string => (JSON.parse(readShipped('package.json')) as { version: string }).version;

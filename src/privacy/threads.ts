@@ -20,9 +20,6 @@ const mostAtOnce = 16;
 /** A thread that takes so long over one body hangs, as a pattern of the configuration may let it. */
 const hangsAfterMs = 20_000;
 
-/** Beside dist/ when running from sources. */
-const threadPlaces = ['./thread.js', '../../dist/src/privacy/thread.js'];
-
 interface Waiting {
   readonly body: Buffer;
   resolve(admitted: Admitted): void;
@@ -39,7 +36,7 @@ export const openCleaner = (config: PrivacyConfig, keys: PrivacyKeys, patienceMs
   const ownBytes = config.patterns.length > 0 ? 0 : smallBytes[readsSpeech ? 'speech' : 'fields'];
   const threads = Math.min(mostThreads, availableParallelism());
   const pool = new Tinypool({
-    filename: findBuilt(import.meta.url, ...threadPlaces),
+    filename: findBuilt('src/privacy/thread.js'),
     minThreads: threads,
     maxThreads: threads,
     workerData: { config, ...keys } satisfies ThreadData,

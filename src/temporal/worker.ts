@@ -10,9 +10,6 @@ import { apiKeyOf, connectionOptions, connectTimeoutMs, explainUnreachable } fro
 export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
 
-/** Built once by `npm run build`; beside dist/ when running from sources. */
-const bundlePlaces = ['../../workflow-bundle.js', '../../dist/workflow-bundle.js'];
-
 const activityFactories = {
   live: activities.createLiveActivities,
   read: activities.createReadActivities,
@@ -76,7 +73,7 @@ export const startWorkers = async (input: {
           ? {
               ...shared,
               taskQueue: queues.workflows,
-              workflowBundle: { codePath: findBuilt(import.meta.url, ...bundlePlaces) },
+              workflowBundle: { codePath: findBuilt('workflow-bundle.js') },
               maxCachedWorkflows: config.max_cached_workflows,
               maxConcurrentWorkflowTaskExecutions: config.concurrency.workflow_tasks,
             }

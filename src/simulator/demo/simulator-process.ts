@@ -17,11 +17,9 @@ export const sourceOf = (simulator: SimulatorAddresses) => ({
   client_secret: simulator.clientSecret,
 });
 
-const childPlaces = ['../control/child.js', '../../../dist/src/simulator/control/child.js'];
-
 /** Starts it with `options`, which go through the environment because process lists show arguments. */
 export const startSimulatorProcess = async (options: SimulatorOptions) => {
-  const child = fork(findBuilt(import.meta.url, ...childPlaces), [], {
+  const child = fork(findBuilt('src/simulator/control/child.js'), [], {
     env: { ...minimalEnvironment(), CALLSYNC_SIMULATOR: JSON.stringify(options) },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

@@ -48,13 +48,11 @@ const asBuffer = ({ buffer, byteOffset, length }: Uint8Array): Buffer => Buffer.
 
 const scan = ({ body, path }: ScanTask) => ({ body: asBuffer(body), scanned: scanPage(asBuffer(body), path) });
 
-/** The thread runs this module. Beside dist/ when running from sources. */
-const threadPlaces = ['./page-body.js', '../../../dist/src/source/list/page-body.js'];
-let threadFile: string | undefined;
+/** The thread runs this module. */
 export default (task: ScanTask) => answerWith(scan(task), [task.body]);
 
 const scanOnThread = async (task: ScanTask) => {
-  threadFile ??= findBuilt(import.meta.url, ...threadPlaces);
+  const threadFile = findBuilt('src/source/list/page-body.js');
   const { body, scanned } = await runOnThread<ReturnType<typeof scan>>(threadFile, task, [task.body]);
   return { body: asBuffer(body), scanned };
 };

@@ -129,9 +129,6 @@ export const createEncoder = (layout: Layout) => {
 /** Fewer calls are encoded faster than a message comes and goes. */
 const fewCalls = 20;
 
-/** Beside dist/ when running from sources. */
-const threadPlaces = ['./encode-thread.js', '../../../dist/src/warehouse/postgres/encode-thread.js'];
-
 type RowFields = Pick<
   CallSource['row'],
   'callId' | 'revision' | 'firstSeenAt' | 'changedAt' | 'sourceDeletedAt' | 'rules'
@@ -188,13 +185,11 @@ const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]
 /** @throws CallsyncError BUILD_MISSING, or as `runOnThread`: the load fails. */
 export const createThreadedEncoder = (layout: Layout) => {
   const encodeHere = createEncoder(layout);
-  let threadFile: string | undefined;
   return async (load: LoadToEncode, calls: readonly ToEncode[]): Promise<EncodedCalls> => {
     const guard = { epoch: load.epoch, flattenVersion: load.flattenVersion, loadId: load.loadId };
     const sources = calls.flatMap(({ source }) => source ?? []);
     if (calls.length < fewCalls || sources.length < calls.length) return encodeHere(guard, calls);
     const task = taskOf(layout, guard, sources, load.ownsBytes === true);
-    threadFile ??= findBuilt(import.meta.url, ...threadPlaces);
-    return await runOnThread(threadFile, task, task.memories);
+    return await runOnThread(findBuilt('src/warehouse/postgres/encode-thread.js'), task, task.memories);
   };
 };
