@@ -209,12 +209,9 @@ const fillWarehouses = async ({ store, say }: LedgerCheckDeps, compared: Compare
 
 /** Makes missing tables, and has all calls sent again first: a table that was made tells nobody that it is new. @throws CallsyncError */
 const migrateWhole = async (deps: LedgerCheckDeps, warehouse: Warehouse): Promise<void> => {
-  try {
-    await isEmptied(deps.store, warehouse);
-  } catch (error) {
-    if (!isTableMissing(warehouse, error)) throw error;
-    await fillWarehouses(deps, new Map([[warehouse, { unknown: [], lost: { since: 0, loadIds: [] } }]]));
-  }
+  const all = { unknown: [], lost: { since: 0, loadIds: [] } };
+  const fill = () => fillWarehouses(deps, new Map([[warehouse, all]]));
+  await unlessMissing(warehouse, isEmptied(deps.store, warehouse), fill);
   await warehouse.migrate();
 };
 
@@ -269,19 +266,22 @@ const clockMargin = 15 * 60_000_000;
  * @param epoch the ledger's; 0 = it is new and knows no load.
  * @throws CallsyncError of the warehouse or the store
  */
-const compareWithWarehouse = async (deps: LedgerCheckDeps, warehouse: Warehouse, epoch: number) => {
-  try {
-    return await compare(deps.store, warehouse, epoch);
-  } catch (error) {
-    if (!isTableMissing(warehouse, error)) throw error;
+const compareWithWarehouse = (deps: LedgerCheckDeps, warehouse: Warehouse, epoch: number) =>
+  unlessMissing(warehouse, compare(deps.store, warehouse, epoch), async () => {
     await migrateWhole(deps, warehouse);
     return await compare(deps.store, warehouse, epoch);
-  }
-};
+  });
 
 /** The tables of the warehouse were dropped, or it is being restored. */
 const isTableMissing = ({ traits }: Warehouse, error: unknown): error is CallsyncError =>
   error instanceof CallsyncError && traits.faults.tableMissing.includes(error.code);
+
+/** The outcome of the work; of `otherwise` where the work meets a missing table. */
+const unlessMissing = <T, U>(warehouse: Warehouse, work: Promise<T>, otherwise: () => Promise<U>): Promise<T | U> =>
+  work.catch((error: unknown) => {
+    if (!isTableMissing(warehouse, error)) throw error;
+    return otherwise();
+  });
 
 /** Calls whose rows came with these loads in a higher revision than the ledger has, newest load first, at most `limit`. */
 const listForgotten = async (store: Store, warehouse: Warehouse, loads: readonly StoredLoad[], limit: number) => {
@@ -322,14 +322,12 @@ const isEmptied = async (store: Store, { name, restore }: Warehouse): Promise<bo
  * back. Such a warehouse has no proof until a worker has compared it.
  * @throws CallsyncError of the warehouse or the store
  */
-export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
-  try {
-    return (await compare(store, warehouse, 0)).lost !== undefined;
-  } catch (error) {
-    if (!isTableMissing(warehouse, error)) throw error;
-    return true;
-  }
-};
+export const hasLost = (store: Store, warehouse: Warehouse): Promise<boolean> =>
+  unlessMissing(
+    warehouse,
+    compare(store, warehouse, 0).then(({ lost }) => lost !== undefined),
+    async () => true,
+  );
 
 const listUnknown = async (store: Store, loads: readonly StoredLoad[]): Promise<readonly StoredLoad[]> => {
   const ids = loads.map(({ loadId }) => loadId);
