@@ -90,16 +90,12 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 /** SQLSTATE lock_not_available: another session held the lock for longer than `lock_timeout`. */
 export const isLocked = (error: unknown): boolean => stateOf(error) === '55P03';
 
-/** Columns that a named statement returns have changed since the connection first read it: another connection reads it anew. */
-export const isStale = (error: unknown): error is Error =>
+const says = (error: unknown, message: RegExp): error is Error =>
   error instanceof Error &&
-  /^cached plan/.test(
-    error instanceof CallsyncError ? String((error.cause as Error | undefined)?.message) : error.message,
-  );
+  message.test(error instanceof CallsyncError ? String((error.cause as Error | undefined)?.message) : error.message);
+
+/** Columns that a named statement returns have changed since the connection first read it: another connection reads it anew. */
+export const isStale = (error: unknown): error is Error => says(error, /^cached plan/);
 
 /** The statement may still run, so callsync can send nothing else on this connection. */
-export const isUnanswered = (error: unknown): error is Error =>
-  error instanceof Error &&
-  /^query read timeout$/i.test(
-    error instanceof CallsyncError ? String((error.cause as Error | undefined)?.message) : error.message,
-  );
+export const isUnanswered = (error: unknown): error is Error => says(error, /^query read timeout$/i);
