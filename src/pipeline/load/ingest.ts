@@ -15,7 +15,6 @@ import { type LateContext, recordLateChanges } from '../../store/ledger/late-cha
 import { foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
 import type { InvisibleDelivery, PlannedLoad } from '../../store/loads/loads.ts';
 import { completeLoad, failLoad, keepLoad, markPending, planLoad } from '../../store/loads/loads.ts';
-import type { Store } from '../../store/store.ts';
 import type { CallLoad, ChangeTime, LoadBatch, LoadResult, Warehouse } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
@@ -79,7 +78,12 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     if (texts.length > 0) await quarantineRecords(tx, texts);
     const changedIds = changed.map(({ callId }) => callId);
     if (changed.length > 0) await markPending(tx, changedIds, isBacklog(batch.origin) ? 'backlog' : 'change');
-    const loads = changed.length > 0 ? await planLoads(deps, tx, changed, batch.origin) : [];
+    const loads: FoldedBatch['loads'][number][] = [];
+    for (const target of changed.length > 0 ? deps.targets : []) {
+      const { name: warehouse, traits } = target.warehouse;
+      const rules = { warehouse, flattenVersion, origin: batch.origin };
+      if (traits.immediate) loads.push({ plan: await planLoad(tx, rules, changed), target });
+    }
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx, changedIds);
@@ -217,7 +221,10 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   try {
     const result = await target.warehouse.load(makeLoadBatch(deps, target, load));
     const isKnown = await completeLoad(store, load.plan, (found) => timesVisible(target.warehouse, result, found));
-    if (!isKnown) await askForgotten(store, load.rows);
+    // The ledger was restored, perhaps after its check. The service is asked for calls that only the warehouse has, before the
+    // older ledger replaces their rows.
+    const calls = load.rows.map(({ row }) => row);
+    if (!isKnown) await requestRereads(store, await olderInLedger(store, calls), 'restored');
     outcome = 'committed';
     return result;
   } catch (error) {
@@ -248,15 +255,6 @@ const timesVisible = async (warehouse: Warehouse, result: LoadResult, found: rea
     const later = (known.get(callId) ?? []).filter((one) => one.revision >= revision && one.loadedAt >= receivedAt);
     return Math.min(committedAt, ...later.map(({ loadedAt }) => loadedAt));
   });
-};
-
-/**
- * Handles a restore of the ledger after this load was checked: the check may have run before the commit. Asks the
- * service for calls that only the warehouse has, before the older ledger replaces their rows.
- */
-const askForgotten = async (store: Store, rows: RowsToLoad['rows']): Promise<void> => {
-  const calls = rows.map(({ row: { callId, revision } }) => ({ callId, revision }));
-  await requestRereads(store, await olderInLedger(store, calls), 'restored');
 };
 
 /** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */
@@ -295,13 +293,3 @@ const refuseById =
 
 /** Loads on request, however large, never delay current changes. */
 const isBacklog = (origin: string): boolean => origin === 'import' || origin.startsWith('backfill:');
-
-/** Plans one load for each immediate warehouse. */
-const planLoads = async (deps: IngestDeps, tx: Transaction, changed: readonly LedgerRow[], origin: string) => {
-  const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
-  for (const target of deps.targets.filter(({ warehouse }) => warehouse.traits.immediate)) {
-    const plan = await planLoad(tx, { warehouse: target.warehouse.name, flattenVersion, origin }, changed);
-    loads.push({ plan, target });
-  }
-  return loads;
-};

@@ -144,14 +144,10 @@ const readCalls = async function* (db: Queryable, pages: AsyncIterable<readonly 
   }
 };
 
-/** Ids of the calls with the latest timestamps, newest first; none that were erased. */
-const listNewestCalls = async (db: Queryable, limit: number): Promise<string[]> =>
-  await db.column`SELECT call_id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone
-                   ORDER BY call_timestamp DESC LIMIT ${limit}`;
-
-/** The newest calls that have a time, with their documents, newest first. */
+/** The newest calls that have a time, with their documents, newest first; none that were erased. */
 export const readNewestCalls = async (db: Queryable, limit: number) => {
-  const ids = await listNewestCalls(db, limit);
+  const ids = await db.column<string>`SELECT call_id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone
+      ORDER BY call_timestamp DESC LIMIT ${limit}`;
   return await readDocuments(db, sql`call_id = ANY(${ids}) ORDER BY array_position(${ids}::text[], call_id)`);
 };
 
