@@ -187,8 +187,27 @@ export const migrateStore = async (database: Database, since: readonly Migration
       await tx.client.query(open.sql);
       await tx.query`INSERT INTO ${raw(schema)}.migrations (name) VALUES (${open.name})`;
     }
+    await catchUpSequences(tx, schema);
     return applied.size === 0;
   });
+};
+
+/**
+ * Moves sequences behind the ids of their tables. Logical replication, by which many servers are upgraded, copies rows and
+ * leaves sequences where they were; the next rows would get ids that are taken.
+ */
+export const catchUpSequences = async (db: Queryable, schema: string): Promise<void> => {
+  await db.query(`DO $$
+    DECLARE one record;
+    BEGIN
+      FOR one IN SELECT c.oid::regclass AS of, a.attname AS id, pg_get_serial_sequence(c.oid::regclass::text, a.attname) AS name
+                   FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+                  WHERE a.attidentity <> '' AND c.relkind = 'r' AND c.relnamespace = '${schema}'::regnamespace
+      LOOP
+        EXECUTE format('SELECT setval(%L, newest) FROM (SELECT max(%I) AS newest FROM %s) t, %s s
+                         WHERE newest >= s.last_value + s.is_called::integer', one.name, one.id, one.of, one.name);
+      END LOOP;
+    END $$`);
 };
 
 export interface StoreKey {

@@ -37,6 +37,22 @@ test('a released spool is drained', async () => {
   await spool.close();
 });
 
+test('a store that logical replication copied without its sequences takes rows again', async () => {
+  const { store, url } = released;
+  const note = () => store.value<string>`INSERT INTO events (kind, what) VALUES ('test', 'it') RETURNING id`;
+  for (let count = 0; count < 3; count += 1) await note();
+  const before = await note();
+  await store.query(`SELECT setval('events_id_seq', ${before} - 3)`);
+  await expect(note()).rejects.toThrow('23505');
+  await (await openStore({ url, max: 1 })).close();
+  expect(Number(await note())).toBe(Number(before) + 1);
+  // As it is, a sequence stays where it is.
+  const state = () => store.query('SELECT last_value, is_called FROM events_id_seq');
+  const known = await state();
+  await migrateStore(store);
+  expect(await state()).toEqual(known);
+});
+
 test('the next version starts beside this one, until it removes something that this one uses', async () => {
   const { store, url } = released;
   const next: Migration[] = [{ name: '2-expand-notes', sql: 'ALTER TABLE ledger ADD COLUMN notes text' }];

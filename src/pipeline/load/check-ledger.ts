@@ -15,7 +15,7 @@ import { olderInLedger } from '../../store/ledger/ledger.ts';
 import * as history from '../../store/loads/compared.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
-import { isIncomplete, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
+import { catchUpSequences, isIncomplete, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { RestoreChecks, StoredLoad } from '../../warehouse/restore.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
@@ -163,6 +163,7 @@ const lacksLatest = async (warehouse: Warehouse, loadId: string | undefined): Pr
  */
 const compareAll = async (deps: LedgerCheckDeps) => {
   const { store, warehouses } = deps;
+  await catchUpSequences(store, store.schema);
   await store.checkKeys();
   const { epoch, healed } = await readEpochs(store);
   const startedAt = await history.readClock(store);
