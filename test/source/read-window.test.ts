@@ -19,7 +19,12 @@ const servedCall = (index: number, at: number) => ({
 const respondAsUsual = (_url: URL): MemoryAnswer | undefined => undefined;
 const openActivate = (
   calls: readonly ServedCall[],
-  { maxOffset = 10_000, maxLimit = 200, total = true, respond = respondAsUsual } = {},
+  {
+    maxOffset = 10_000,
+    maxLimit = 200,
+    total = true,
+    respond = respondAsUsual,
+  }: { maxOffset?: number; maxLimit?: number; total?: boolean | number; respond?: typeof respondAsUsual } = {},
 ) => {
   let pages = 0;
   const answer = (url: URL): MemoryAnswer => {
@@ -47,7 +52,7 @@ const openActivate = (
     const data = matching
       .slice(offset, offset + limit)
       .map((call) => Object.fromEntries(Object.entries(call).filter(([name]) => !excluded.includes(name))));
-    return [200, { ...(total ? { count: matching.length } : {}), data }];
+    return [200, { ...(total ? { count: total === true ? matching.length : total } : {}), data }];
   };
   /** `beforePage` is called before each page is made, with the number of pages so far. */
   const activate = { answer, beforePage: (_pages: number): void => undefined };
@@ -141,6 +146,14 @@ test('cuts an instant by status when both axes are one instant, and reports what
   const detail = expect.stringContaining('300 calls');
   expect(result).toMatchObject({ problems: [{ problem: 'instant_too_large', detail }], shown: 'none' });
   expect(ids.length).toBeGreaterThan(0);
+});
+
+test('an instant with more calls than a page, where totals count all calls, takes few requests', async () => {
+  const { server, source } = await start(ofOneInstant(250, ['qualified', 'void']), { total: 5_000 });
+  server.beforePage = (pages) => expect(pages).toBeLessThan(100);
+  const { result, ids } = await collect(source, ['qualified', t0, t0 + second]);
+  expect(ids).toHaveLength(250);
+  expect(result).toMatchObject({ shown: 'none', problems: [{ problem: expect.any(String) }] });
 });
 
 test('reports an instant that was cut by status where no total says how many calls it has', async () => {

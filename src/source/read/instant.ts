@@ -19,7 +19,7 @@ export function* judgeInstant(view: View, query: WindowQuery, cut: Cut): Judge<D
   const ids = new Set(last.ids);
   const { lastTotal = 0 } = last.pass;
   for (const pieces of [byOtherAxis(view, asked), byStatus(view, asked)]) {
-    if (!(yield* readPieces(view, pieces, ids))) continue;
+    if (!(yield* readPieces(view, pieces, ids, lastTotal))) continue;
     if (last.pass.lastTotal === undefined) return report('unverified_cut', last.pass, ids);
     // Shown complete if the pieces have as many calls as the total.
     if (ids.size >= lastTotal) return done('total', last.pass, { ids });
@@ -64,15 +64,18 @@ const byStatus = ({ list }: View, query: WindowQuery): Pieces => {
   return [values.map((status) => ({ ...query, status })), () => []];
 };
 
-/** Whether every piece was shown complete; adds its calls to `ids`. */
-function* readPieces(view: View, [whole, halve]: Pieces, ids: Set<string>): Judge<boolean> {
+/** Whether every piece was shown complete; adds its calls to `ids`. @param total of the whole; 0 without one. */
+function* readPieces(view: View, [whole, halve]: Pieces, ids: Set<string>, total: number): Judge<boolean> {
   // Grows while it is read.
   const queue = [...whole];
   let isWhole = queue.length > 0;
+  // A total of an empty piece that is like that of the whole does not count the query: every piece would be halved, without end.
+  let isCounted = true;
   for (const piece of queue) {
     const part = yield* judgeComplete(view, piece);
     for (const id of part.ids) ids.add(id);
-    const halves = part.kind === 'cut' ? halve(piece) : [];
+    isCounted &&= part.pass.rows > 0 || 2 * (part.pass.lastTotal ?? 0) < Math.max(1, total);
+    const halves = part.kind === 'cut' && (isCounted || part.why === 'too_large') ? halve(piece) : [];
     isWhole &&= part.kind === 'done' || halves.length > 0;
     queue.push(...halves);
   }
