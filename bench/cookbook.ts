@@ -2,7 +2,11 @@
  * Questions of the cookbook and searches on PostgreSQL, beside the same questions over tables as dlt makes them. Prints the
  * time of each question, and how many times as long it takes here. About 10 minutes.
  * The tables of dlt are filled from ours, with the columns, types and the only indexes of dlt 1.31. Both answer alike, or
- * the bench says so. Every day has a verdict. Options: --calls N, --utterances N, --rounds N, --json FILE.
+ * the bench says so. Every day has a verdict.
+ * Why dlt can be faster: it has a column for each metadata key, where callsync has a row and a join. Its ids have 14
+ * characters instead of 36, which shortens sorts. Its utterances are without their words: 85 MB beside 213 MB for 50,000
+ * calls. Its words are rows, so a count of words reads 454 MB, and callsync has the count.
+ * Options: --calls N, --utterances N, --rounds N, --json FILE.
  */
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';

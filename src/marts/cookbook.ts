@@ -11,7 +11,7 @@ const queries: Readonly<Record<string, string>> = {
   'Up to which time are all calls proven, without a gap?':
     'SELECT MAX(proven_through) AS proven_through, MAX(heartbeat_at) AS as_of\nFROM {marts}.completeness_daily',
   'How many calls are qualified and void, by campaign?':
-    "SELECT campaign, COUNT(*) AS calls, SUM(CASE WHEN status = 'qualified' THEN 1 ELSE 0 END) AS qualified_calls, SUM(CASE WHEN status = 'void' THEN 1 ELSE 0 END) AS void_calls\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign NULLS LAST",
+    "SELECT campaign, COUNT(*) AS calls, COUNT(CASE WHEN status = 'qualified' THEN 1 END) AS qualified_calls, COUNT(CASE WHEN status = 'void' THEN 1 END) AS void_calls\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign NULLS LAST",
   'How long do calls of each direction last?':
     'SELECT direction, COUNT(*) AS calls, AVG(duration_seconds) AS mean_seconds, MAX(duration_seconds) AS longest_seconds\nFROM {marts}.calls_wide\nGROUP BY direction\nORDER BY direction NULLS LAST',
   'Which five agents took the most calls?':
