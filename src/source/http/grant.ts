@@ -90,7 +90,7 @@ const explainAnswer = ({ host, protocol }: URL, answer: HttpResponse): CallsyncE
   const reason = errorCode(parseObject(body)?.error) ?? '';
   const said = reason === '' ? `status ${status}` : `status ${status}, ${reason}`;
   const step = nextSteps.get(reason);
-  if (status >= 200 && status <= 299 && step === undefined)
+  if (Math.floor(status / 100) === 2 && step === undefined)
     return transient('TOKEN_MALFORMED', `The token endpoint ${host} answered without an access_token.`, {
       hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
     });

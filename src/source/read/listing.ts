@@ -129,11 +129,9 @@ const takeNext = async (reading: Reading, asked: ListAsk, page: Page, before: Gr
   // A total that ignores the window comes with few records too.
   if (page.total !== undefined && page.total >= capOf(list, learned) && page.isFull && !upToCap)
     return join(head, { tooLarge: true, isOver: true });
-  const isEnd = mayEndAtTotal(page, overlap, before) && bringsNothing(list, query, page, before);
-  if (isEnd) learn({ totalIsProven: true });
-  const isAgain = !isEnd && overlap === 0 && mayBeAgain(page) && bringsNothing(list, query, page, before);
-  if (isAgain) learn({ endsAgain: true });
-  if (isAgain || (isEnd && overlap === 0)) return join(head, { isOver: true });
+  const end = endOf(list, query, page, before);
+  if (end !== undefined) learn(end);
+  if (end !== undefined && overlap === 0) return join(head, { isOver: true });
   const known = before.ids.size;
   const taken = await takePage(reading, asked, page, head);
   // Pages by offset overlap if pages have gaps.
@@ -142,6 +140,15 @@ const takeNext = async (reading: Reading, asked: ListAsk, page: Page, before: Gr
   const found = join(taken, { barrenPages: Number(isBarren), emptyPages: Number(page.count === 0) });
   const tooLarge = isTooLarge(reading.client, found);
   return join(found, { tooLarge, isOver: tooLarge || until?.(found.ids) });
+};
+
+/** The sign of the end of the list in a page that brings nothing new; undefined if there is none. */
+const endOf = (list: ListConfig, query: ListQuery, page: Page, before: Growing): Learned | undefined => {
+  const { overlap = 0 } = query;
+  const isAtEnd = mayEndAtTotal(page, overlap, before);
+  const mayEnd = isAtEnd || (overlap === 0 && mayBeAgain(page));
+  if (!mayEnd || !bringsNothing(list, query, page, before)) return undefined;
+  return isAtEnd ? { totalIsProven: true } : { endsAgain: true };
 };
 
 /** The sign in a page of the way in which this list ends: new records behind a page that is not full show a gap. */
