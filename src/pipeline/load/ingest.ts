@@ -77,12 +77,14 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     });
     if (texts.length > 0) await quarantineRecords(tx, texts);
     const changedIds = changed.map(({ callId }) => callId);
-    if (changed.length > 0) await markPending(tx, changedIds, isBacklog(batch.origin) ? 'backlog' : 'change');
     const loads: FoldedBatch['loads'][number][] = [];
-    for (const target of changed.length > 0 ? deps.targets : []) {
-      const { name: warehouse, traits } = target.warehouse;
-      const rules = { warehouse, flattenVersion, origin: batch.origin };
-      if (traits.immediate) loads.push({ plan: await planLoad(tx, rules, changed), target });
+    if (changed.length > 0) {
+      await markPending(tx, changedIds, urgencyOf(batch.origin));
+      for (const target of deps.targets) {
+        const { name: warehouse, traits } = target.warehouse;
+        const rules = { warehouse, flattenVersion, origin: batch.origin };
+        if (traits.immediate) loads.push({ plan: await planLoad(tx, rules, changed), target });
+      }
     }
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
@@ -292,4 +294,4 @@ const refuseById =
   });
 
 /** Loads on request, however large, never delay current changes. */
-const isBacklog = (origin: string): boolean => origin === 'import' || origin.startsWith('backfill:');
+const urgencyOf = (origin: string) => (origin === 'import' || origin.startsWith('backfill:') ? 'backlog' : 'change');
