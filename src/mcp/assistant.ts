@@ -272,7 +272,7 @@ const levels = {
 };
 
 const instructions = ({ warehouse, limits, search }: AssistantOptions): string =>
-  `callsync reads telephone calls from warehouse ${warehouse}${search === undefined ? ', without transcripts, telephone numbers and free fields (the operator of the server can allow them: callsync mcp --transcripts)' : ''}. Call describe_tables first. Every answer has proven_through (everything before it is proven complete) and fresh_at. If a question touches later days, say that they are not proven. Queries return at most ${limits.rows} rows: aggregate in SQL. ${speechNote}`;
+  `callsync reads telephone calls from warehouse ${warehouse}${search === undefined ? ', without transcripts, telephone numbers and free fields (the operator of the server can allow them: callsync mcp --transcripts)' : ''}. Call describe_tables first. The resource callsync://cookbook has example queries. Every answer has proven_through (everything before it is proven complete) and fresh_at. If a question touches later days, say that they are not proven. Queries return at most ${limits.rows} rows: aggregate in SQL. ${speechNote}`;
 
 /** Tables and marts with the columns that the role may read. */
 const listRelations = ({ search, analytics, has, place }: AssistantOptions) => {

@@ -100,6 +100,7 @@ describe('over standard input and output', async () => {
     expect(await toolsOf(restricted)).toEqual(['describe_tables', 'query', 'completeness', 'explain_day']);
     await expect(call(restricted, 'get_call', { call_id: 'x' })).rejects.toThrow(/not found/);
     expect(restricted.getInstructions()).toMatch(/--transcripts/);
+    expect(restricted.getInstructions()).toContain('callsync://cookbook');
     expect(open.getInstructions()).not.toMatch(/--transcripts/);
     for (const one of [restricted, open]) {
       const { relations } = await call(one, 'describe_tables');
