@@ -194,7 +194,7 @@ export const migrateStore = async (database: Database, since: readonly Migration
 
 /**
  * Moves sequences behind the ids of their tables. Logical replication, by which many servers are upgraded, copies rows and
- * leaves sequences where they were; the next rows would get ids that are taken.
+ * leaves sequences where they were; the next rows would get ids that are taken. Only an owner may move them.
  */
 export const catchUpSequences = async (db: Queryable, schema: string): Promise<void> => {
   await db.query(`DO $$
@@ -203,6 +203,7 @@ export const catchUpSequences = async (db: Queryable, schema: string): Promise<v
       FOR one IN SELECT c.oid::regclass AS of, a.attname AS id, pg_get_serial_sequence(c.oid::regclass::text, a.attname) AS name
                    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
                   WHERE a.attidentity <> '' AND c.relkind = 'r' AND c.relnamespace = '${schema}'::regnamespace
+                    AND pg_has_role(c.relowner, 'USAGE')
       LOOP
         EXECUTE format('SELECT setval(%L, newest) FROM (SELECT max(%I) AS newest FROM %s) t, %s s
                          WHERE newest >= s.last_value + s.is_called::integer', one.name, one.id, one.of, one.name);
