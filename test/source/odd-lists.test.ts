@@ -200,6 +200,26 @@ test.each<[string, PaginationConfig]>([
   expect(after(20)?.url).toBe(own.href);
 });
 
+test.each([1, -1])('a cursor that is a time passes over calls of that time: each is read (order %i)', async (order) => {
+  const calls = Array.from({ length: 300 }, (_, n) => {
+    const timestamp = new Date(start + Math.floor(n / 3) * 60_000).toISOString();
+    return { unique_id: `c${n}`, timestamp };
+  }).sort((a, b) => order * a.timestamp.localeCompare(b.timestamp));
+  const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
+  const list = { records: 'data', ...cursors, cursor_fields };
+  const client = openMemoryList({ list }, (url) => {
+    const { from = '', to = '', page } = Object.fromEntries(url.searchParams);
+    const isInside = (at: string) =>
+      at >= from && at <= to && (page === undefined || order * at.localeCompare(page) > 0);
+    const left = calls.filter(({ timestamp }) => isInside(timestamp));
+    const data = left.slice(0, 50);
+    return [200, { data, next: left.length > 50 ? data.at(-1)?.timestamp : null }];
+  });
+  const window = { axis: 'timestamp', from: start * 1000, to: (start + 72 * hour) * 1000 };
+  const { seen, result } = await readSimulated({ list: client }, window);
+  expect([seen.size, result.problems]).toEqual([300, []]);
+});
+
 const made = ({ page }: Asked) => [{ unique_id: `made${page}`, timestamp: new Date(start).toISOString() }];
 test.each<[string, number, SourceConfigInput['list'], Answer]>([
   ['with cursors that names other calls', 0, cursors, (of) => ({ next: `${of.page + 1}`, data: made(of) })],

@@ -1,5 +1,5 @@
 /** Judges whether everything came that a query holds, or why it must be cut into smaller ones. */
-import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
+import { axisOf, boundStep, canLeaveOut, halveWindow, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { askList, askQuietly, type Judge, type View } from './ask.ts';
 import { insideIds, type Listing } from './evidence.ts';
 import { type Cut, cut, type Done, done, notShown } from './verdict.ts';
@@ -15,7 +15,7 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
     const latest = yield* askList(asked);
     const pass = way === 'total' && before !== undefined ? unite(before, latest) : latest;
     if (pass.tooLarge) return cut('too_large', pass);
-    if (isRoundAnswer(view, query, pass)) return cut('looks_truncated', pass);
+    if (isRoundAnswer(view, query, pass) || endsAlike(view, query, pass, way)) return cut('looks_truncated', pass);
     const isAlike = namesAlike(before, latest);
     let found = isAlike ? done('second_listing', pass) : prove(view, wayNow(way, before, latest), pass);
     if (found === 'compare') [found, tries] = yield* compareSecondListing(view, query, pass, tries);
@@ -72,6 +72,19 @@ const isRoundAnswer = ({ list }: View, { window }: ListQuery, { ids, lastTotal }
   const round = list.pagination.style === 'none' ? 50 : 500;
   return ids.size > 0 && ids.size % round === 0;
 };
+
+/**
+ * Whether a cursor or link without a page size leads over several pages. One made of the last record's time passes over
+ * others of that time, and the same ones in a second listing. Windows of one page each show all.
+ */
+const endsAlike = ({ list, pageSize, learned }: View, { window }: ListQuery, { rows }: Listing, way: Proof): boolean =>
+  way === 'second_listing' &&
+  pageSize === undefined &&
+  rows > learned.page &&
+  (list.pagination?.style === 'cursor' || list.pagination?.style === 'link') &&
+  window !== undefined &&
+  isCuttable(axisOf(list, window.axis)) &&
+  halveWindow(window, boundStep(list)) !== undefined;
 
 /** Whether fewer calls than every total says come again, or may not. */
 const isShort = ({ list }: View, before: Listing | undefined, pass: Listing): boolean => {
