@@ -62,16 +62,16 @@ test('refuses an id that broken UTF-8 damaged, and keeps one that was sent with 
 });
 
 test.each([
-  [undefined, 'the record is not valid JSON'],
-  [null, 'the record is not an object'],
-  ['text', 'the record is not an object'],
-  [[], 'the record is not an object'],
-  [{}, 'unique_id is missing'],
-  [{ unique_id: null }, 'unique_id is missing'],
-  [{ unique_id: 5 }, 'unique_id is not text but number'],
+  [undefined, 'not JSON'],
+  [null, 'not a JSON object'],
+  ['text', 'not a JSON object'],
+  [[], 'not a JSON object'],
+  [{}, 'unique_id is absent'],
+  [{ unique_id: null }, 'unique_id is null, not text'],
+  [{ unique_id: 5 }, 'unique_id is of type number, not text'],
   [{ unique_id: ' ' }, 'unique_id is empty'],
-  [{ unique_id: 'a\u0000' }, 'unique_id holds a NUL character'],
-  [{ unique_id: 'a\ud800' }, 'unique_id holds half a character'],
+  [{ unique_id: 'a\u0000' }, 'unique_id has characters that cannot be stored'],
+  [{ unique_id: 'a\ud800' }, 'unique_id has characters that cannot be stored'],
   [{ unique_id: 'x'.repeat(513) }, 'unique_id is longer than 512 characters'],
   [{ unique_id: 'a', deep: nested(300) }, 'the record nests deeper than 200 levels'],
 ])('rejects %j', (record, reason) => expect(observe(record)).toEqual({ kind: 'rejected', reason }));

@@ -193,10 +193,10 @@ test('hands malformed records on apart, and keeps their neighbours', async () =>
   });
   expect(ids.length).toBe(5);
   expect(reasons).toEqual([
-    'unique_id is missing',
-    'the record is not an object',
-    'the record is not an object',
-    'unique_id is not text but number',
-    'the record is not valid JSON',
+    'unique_id is absent',
+    'not a JSON object',
+    'not a JSON object',
+    'unique_id is of type number, not text',
+    'not JSON',
   ]);
 });

@@ -1,9 +1,9 @@
 /** Turns list records into observations: pure, one record never troubles another. */
 import { isUtf8 } from 'node:buffer';
-import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
+import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation } from '../../../schemas/observation.ts';
+import { identifyRecord } from '../../calls/fold.ts';
 import { bytesOf, copyFields } from '../../lib/json-record.ts';
-import { isObject } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
 interface ObserveRules {
@@ -19,15 +19,16 @@ interface ObserveRules {
 const maxDepth = 200;
 
 /**
- * @param record one element of the list, as parsed.
+ * @param given one element of the list, as parsed.
  * `uncarried` = fields sent without content (`isEmpty`) that the list is not known to carry: dropped, reported as drift.
  */
-export const observeRecord = (record: unknown, { observedAt, carries, leftOut = [], bytes }: ObserveRules) => {
-  if (record === undefined) return reject('the record is not valid JSON');
-  if (!isObject(record)) return reject('the record is not an object');
-  const id = record.unique_id;
-  const refusal = refuseId(id, bytes);
-  if (refusal !== undefined) return reject(refusal);
+export const observeRecord = (given: unknown, { observedAt, carries, leftOut = [], bytes }: ObserveRules) => {
+  if (given === undefined) return reject('not JSON');
+  const identified = identifyRecord(given);
+  if ('reason' in identified) return reject(identified.reason);
+  const { callId, record } = identified;
+  if (bytes !== undefined && callId.includes('\ufffd') && !isUtf8(bytes()))
+    return reject('not valid UTF-8, and unique_id seems to be damaged');
   const uncarried: string[] = [];
   const kept: string[] = [];
   for (const name of Object.keys(record)) {
@@ -42,22 +43,11 @@ export const observeRecord = (record: unknown, { observedAt, carries, leftOut = 
     kept.push(name);
   }
   const fields: CallDocument = copyFields(record, kept);
-  const observation: Observation = { callId: id as string, source: 'poll', observedAt, fields };
+  const observation: Observation = { callId, source: 'poll', observedAt, fields };
   return { kind: 'observation', observation, uncarried } as const;
 };
 
 const reject = (reason: string) => ({ kind: 'rejected', reason }) as const;
-
-const refuseId = (id: unknown, bytes: (() => Buffer) | undefined): string | undefined => {
-  if (id === undefined || id === null) return 'unique_id is missing';
-  if (typeof id !== 'string') return `unique_id is not text but ${typeof id}`;
-  if (id.trim() === '') return 'unique_id is empty';
-  if (id.includes('\u0000')) return 'unique_id holds a NUL character';
-  if (id.length > maxCallIdLength) return `unique_id is longer than ${maxCallIdLength} characters`;
-  if (!id.isWellFormed()) return 'unique_id holds half a character';
-  const isBroken = bytes !== undefined && id.includes('\ufffd') && !isUtf8(bytes());
-  return isBroken ? 'the record is not valid UTF-8 and its unique_id seems to be damaged' : undefined;
-};
 
 /** null, empty text, and lists and objects of nothing but such: an outline without content. */
 export const isEmpty = (value: unknown): boolean => {

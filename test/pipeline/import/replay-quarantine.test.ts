@@ -40,7 +40,7 @@ test('what is still refused stays open, with the reason of now', async () => {
   expect(await replay()).toEqual({ replayed: 0, refused: 4, changed: 0 });
   expect(await entries()).toEqual([
     'import open: no time of its own in the past, and none was given for the import',
-    'poll open: unique_id is not text but number',
+    'poll open: unique_id is of type number, not text',
     'webhook open: nested too deeply to be written as JSON',
     'webhook open: not JSON',
   ]);
