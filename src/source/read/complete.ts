@@ -15,7 +15,7 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
     const latest = yield* askList(asked);
     const pass = way === 'total' && before !== undefined ? unite(before, latest) : latest;
     if (pass.tooLarge) return cut('too_large', pass);
-    if (isRoundAnswer(view, query, pass) || endsAlike(view, query, pass, way)) return cut('looks_truncated', pass);
+    if (isDoubtful(view, query, pass, way)) return cut('looks_truncated', pass);
     const isAlike = namesAlike(before, latest);
     let found = isAlike ? done('second_listing', pass) : prove(view, wayNow(way, before, latest), pass);
     if (found === 'compare') [found, tries] = yield* compareSecondListing(view, query, pass, tries);
@@ -85,6 +85,10 @@ const endsAlike = ({ list, pageSize, learned }: View, { window }: ListQuery, { r
   window !== undefined &&
   isCuttable(axisOf(list, window.axis)) &&
   halveWindow(window, boundStep(list)) !== undefined;
+
+/** Whether only shorter windows can show that an answer is whole. */
+const isDoubtful = (view: View, query: ListQuery, pass: Listing, way: Proof): boolean =>
+  isRoundAnswer(view, query, pass) || endsAlike(view, query, pass, way);
 
 /** Whether fewer calls than every total says come again, or may not. */
 const isShort = ({ list }: View, before: Listing | undefined, pass: Listing): boolean => {
