@@ -13,7 +13,8 @@ import { serveOperations } from '../../src/health/page/server.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
-import { createSampleStore } from '../../src/store/delivery/delivery-statistics.ts';
+import { createSampleStore, listAgents } from '../../src/store/delivery/delivery-statistics.ts';
+import { settleDeliveries } from '../../src/store/delivery/inbox.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
 import { closedPort } from '../support/closed-port.ts';
@@ -220,6 +221,27 @@ test('the webhook round trip finds its sample under privacy rules too', async ()
   const receiver = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
   expect(await roundTrip(services, store, `${receiver.address}/webhook`)).toMatchObject({ outcome: 'ok' });
   await services.close();
+});
+
+test('a sample that a worker merged before its removal is no new agent', async () => {
+  const store = await openStoreService(servicesOf());
+  await store.query('TRUNCATE inbox, delivery_senders');
+  const deliver = async (id: string, agent: string): Promise<void> => {
+    const seq = await store.value<number>`INSERT INTO inbox (received_at, outcome, delivery_id, agent, body)
+      VALUES (clock_timestamp(), 'pending', ${id}, ${agent}, 'x') RETURNING seq`;
+    const settled = { seq, outcome: 'quarantined', callId: null, reason: 'no call' } as const;
+    await store.transaction((tx) => settleDeliveries(tx, [settled], [], store.keyOf));
+  };
+  await deliver('1', 'Service/1');
+  await deliver('2', 'Sample/1');
+  await deliver('3', 'Service/2');
+  expect(await createSampleStore(store).take('2')).toBe(true);
+  const agents = await listAgents(store);
+  expect(agents.map(({ agent, isNew }) => [agent, isNew])).toEqual([
+    ['Service/2', true],
+    ['Service/1', false],
+  ]);
+  await store.query('TRUNCATE inbox, delivery_senders');
 });
 
 test('the webhook round trip notices a receiver that writes elsewhere, or takes forged deliveries', async () => {

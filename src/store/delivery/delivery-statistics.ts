@@ -89,16 +89,23 @@ const newest = 10_000;
 
 /** Samples among the newest deliveries. A sample is found by its delivery id, because privacy rules key the hash of a body. */
 export const createSampleStore = (db: Queryable) => ({
-  /** Deletes a sample, or the record of a refused one, and its record in quarantine. Returns whether it was there. */
+  /**
+   * Deletes a sample, or the record of a refused one, and its record in quarantine. The sample also leaves the senders,
+   * where it would be a new agent. Returns whether it was there.
+   */
   take: async (id: string): Promise<boolean> => {
-    // From the inbox first: a running merge ends before, and its quarantined records follow.
-    const hashes = await db.column<Buffer | null>`
+    // From the inbox first: a running merge ends before, and its other records follow.
+    const samples = await db.query<{ hash: Buffer | null; agent: string | null; at: number }>`
       WITH gone AS (DELETE FROM inbox WHERE seq > (SELECT max(seq) FROM inbox) - ${newest} AND delivery_id = ${id}
-                    RETURNING seq, body_hash),
+                    RETURNING seq, body_hash, agent, received_at),
            unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
-      SELECT body_hash FROM gone`;
-    await db.query`DELETE FROM quarantine WHERE source = 'webhook' AND body_hash = ANY(${hashes})`;
-    return hashes.length > 0;
+      SELECT body_hash AS hash, agent, ${toMicros('received_at')} AS at FROM gone`;
+    for (const { hash, agent, at } of samples) {
+      await db.query`DELETE FROM quarantine WHERE source = 'webhook' AND body_hash = ${hash}`;
+      await db.query`DELETE FROM delivery_senders WHERE deliveries = 1 AND last_at = ${toTimestamp(at)}
+                        AND agent IS NOT DISTINCT FROM ${agent}`;
+    }
+    return samples.length > 0;
   },
   /** Bytes of the largest; null if no body is left. */
   largest: () =>
