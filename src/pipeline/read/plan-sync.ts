@@ -10,7 +10,14 @@ import { CallsyncError } from '../../lib/errors.ts';
 import { type Interval, subtract } from '../../lib/intervals.ts';
 import { serviceNow } from '../../source/http/http.ts';
 import { asLive } from '../../source/http/limiter.ts';
-import { axisOf, canLeaveOut, defaultAxis, isCuttable, splitWindow } from '../../source/list/list-query.ts';
+import {
+  axisOf,
+  canLeaveOut,
+  defaultAxis,
+  endOfProcessingAxis,
+  isCuttable,
+  splitWindow,
+} from '../../source/list/list-query.ts';
 import * as stored from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 
@@ -95,7 +102,9 @@ const fewCalls = 50;
 
 /** Up to where earlier runs have read a range whole, so that summaries can be compared; its start where that is not worth it. */
 const findSeen = async (store: ReadDeps['store'], list: ListConfig, range: Interval & { readonly axis: string }) => {
-  if (!canLeaveOut(list) || !isCuttable(axisOf(list, range.axis))) return range.from;
+  const processed = endOfProcessingAxis(list);
+  // On another axis, a transcript may come later than its call, and no summary shows that.
+  if (processed?.name !== range.axis || !isCuttable(processed) || !canLeaveOut(list)) return range.from;
   if ((await stored.countReadCalls(store, range)) <= fewCalls) return range.from;
   return (await stored.uncoveredRanges(store, range))[0]?.from ?? range.to;
 };

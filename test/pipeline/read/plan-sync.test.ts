@@ -127,17 +127,24 @@ test('continuous sync reads again what was read too soon, with no question more 
   expect(seen.parts).toEqual([]);
 });
 
-test.each([
+test.each<{ name: string; calls: number; exclude: string[]; parts: number; isProcessed?: boolean }>([
   { name: 'reads many calls of the lookback by summaries', calls: 51, exclude: ['transcript_json'], parts: 1 },
   { name: 'reads few calls with the newest ones', calls: 50, exclude: ['transcript_json'], parts: 0 },
   { name: 'reads all whole where the list leaves nothing out', calls: 51, exclude: [], parts: 0 },
-])('continuous sync $name', async ({ calls, exclude, parts }) => {
+  {
+    ...{ name: 'reads all whole where a transcript may come later', calls: 51, exclude: ['transcript_json'], parts: 0 },
+    isProcessed: false,
+  },
+])('continuous sync $name', async ({ calls, exclude, parts, isProcessed = true }) => {
   const { deps, source, serviceNow } = await open();
   const now = await serviceNow();
   await leaveWatermark(now - hour);
   await recordRead(now - hour, now - 4 * minute, 'total', calls);
   await ageReadings('3 minutes');
-  const { top, lookback: seen, settledTo } = await planSync(withList(deps, { list: { ...source.list.list, exclude } }));
+  const { cursor_fields: axes, ...rest } = source.list.list;
+  const own = axes.map((one) => ({ ...one, end_of_processing: isProcessed && one.end_of_processing }));
+  const list = { ...rest, axis, exclude, cursor_fields: own };
+  const { top, lookback: seen, settledTo } = await planSync(withList(deps, { list }));
   expect(top).toHaveLength(1 + parts);
   expect(seen.parts).toHaveLength(parts);
   if (parts === 0) return;
