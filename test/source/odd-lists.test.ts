@@ -200,14 +200,13 @@ test.each<[string, PaginationConfig]>([
   expect(after(20)?.url).toBe(own.href);
 });
 
-test.each([1, -1])('a cursor that is a time passes over calls of that time: each is read (order %i)', async (order) => {
-  const calls = Array.from({ length: 300 }, (_, n) => {
-    const timestamp = new Date(start + Math.floor(n / 3) * 60_000).toISOString();
-    return { unique_id: `c${n}`, timestamp };
-  }).sort((a, b) => order * a.timestamp.localeCompare(b.timestamp));
+/** Reads three days of calls from a list whose cursor is the time of the last record, 50 records a page. */
+const readByTimes = async (times: readonly number[], order: number) => {
+  const calls = times
+    .map((at, n) => ({ unique_id: `c${n}`, timestamp: new Date(at).toISOString() }))
+    .sort((a, b) => order * a.timestamp.localeCompare(b.timestamp));
   const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
-  const list = { records: 'data', ...cursors, cursor_fields };
-  const client = openMemoryList({ list }, (url) => {
+  const client = openMemoryList({ list: { records: 'data', ...cursors, cursor_fields } }, (url) => {
     const { from = '', to = '', page } = Object.fromEntries(url.searchParams);
     const isInside = (at: string) =>
       at >= from && at <= to && (page === undefined || order * at.localeCompare(page) > 0);
@@ -216,8 +215,19 @@ test.each([1, -1])('a cursor that is a time passes over calls of that time: each
     return [200, { data, next: left.length > 50 ? data.at(-1)?.timestamp : null }];
   });
   const window = { axis: 'timestamp', from: start * 1000, to: (start + 72 * hour) * 1000 };
-  const { seen, result } = await readSimulated({ list: client }, window);
+  return await readSimulated({ list: client }, window);
+};
+
+test.each([1, -1])('a cursor that is a time passes over calls of that time: each is read (order %i)', async (order) => {
+  const times = Array.from({ length: 300 }, (_, n) => start + Math.floor(n / 3) * 60_000);
+  const { seen, result } = await readByTimes(times, order);
   expect([seen.size, result.problems]).toEqual([300, []]);
+});
+
+test.each([1, -1])('more calls of one time than a page holds are reported (order %i)', async (order) => {
+  const times = Array.from({ length: 200 }, (_, n) => start + (n < 60 ? 5_000 : 10_000 + n * 60_000));
+  const { seen, result } = await readByTimes(times, order);
+  expect([seen.size, result.problems.length]).toEqual([190, 1]);
 });
 
 const made = ({ page }: Asked) => [{ unique_id: `made${page}`, timestamp: new Date(start).toISOString() }];

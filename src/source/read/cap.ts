@@ -123,9 +123,15 @@ function* isCame({ list }: View, query: WindowQuery, rows: number, further: numb
   return false;
 }
 
-/** Whether two days around calls of one step hold more of them. If the list ends in refusals alone, the number of calls is unknown. */
+/**
+ * Whether two days around calls of one step hold more of them. If the list ends in refusals alone, the number of calls is
+ * unknown. So it is behind a full page of a cursor without a page size, which may pass over calls of one time.
+ */
 function* compareWithDays(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
-  if (endsInDoubt(view, pass)) return 'unclear';
+  const { list, learned, pageSize } = view;
+  const isLed = list.pagination?.style === 'cursor' && pageSize === undefined && pass.lastTotal === undefined;
+  const mayPassOver = isLed && learned.page >= smallestCap(list) && pass.rows % learned.page === 0;
+  if (mayPassOver || endsInDoubt(view, pass)) return 'unclear';
   const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
   const around = yield* askQuietly({ ...query, window: wider }, { until: ({ size }) => size > pass.rows });
   return around.rows > pass.rows ? 'none' : 'unclear';
