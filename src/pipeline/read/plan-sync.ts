@@ -57,6 +57,7 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   const last = open.at(-1);
   const joined = last?.to === topFrom && last.to - last.from <= lookback ? open.splice(-1) : [];
   const seenTo = await findSeen(store, list, { axis, from: topFrom, to: Math.max(topFrom, settledTo) });
+  const isProcessed = endOfProcessingAxis(list)?.name === axis;
   const widen = ({ from, to }: Interval): Interval => ({ from: Math.max(startedFrom, from - readingsOverlap), to });
   // An axis that the configuration no longer has cannot be read.
   const otherAxes = list.cursor_fields.map(({ name }) => name).filter((name) => name !== axis);
@@ -81,8 +82,11 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
       covers: [],
       parts: seen.map(({ from, to }) => ({ from, to, since, weight: 1 })),
     },
-    /** Microseconds; windows that end later are read, but do not count as read. */
-    settledTo,
+    /**
+     * Microseconds; windows that end later are read, but do not count as read. On an axis that calls join late, the whole
+     * lookback is such: two listings of it would differ, and it is read again anyway.
+     */
+    settledTo: isProcessed ? settledTo : topFrom,
     /** Unread ranges, ranges that were read too soon, and failed ones; in the order of `direction`. */
     rest: direction === 'newest_first' ? newestFirst(rest) : newestFirst(rest).reverse(),
     /** Windows of other axes that are to be tried again: a backfill left them as problems. */
