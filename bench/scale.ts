@@ -29,7 +29,7 @@ const { values: flags } = parseArgs({
 });
 
 /** Windows that a worker reads at once, by default (`temporal.concurrency.read_activities`). */
-const readsAtOnce = 4;
+const readsAtOnce = 5;
 const pageSize = 20;
 /** Of ten pages: a window's end is then a small share of its time. */
 const windowCalls = 200;

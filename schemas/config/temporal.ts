@@ -21,8 +21,8 @@ const concurrencySchema = z.strictObject({
   live_activities: between(1, 1_000, 4).describe(
     'Live work at once in one worker process: sync, merges of waiting deliveries and re-reads of single calls.',
   ),
-  read_activities: between(1, 1_000, 4).describe(
-    'Windows read from the service at once in one worker process, for backfills and reconcile.',
+  read_activities: between(1, 1_000, 5).describe(
+    'Windows read from the service at once in one worker process, for backfills and reconcile. One more than `sync.concurrency`, so that a day is compared while a backfill reads.',
   ),
   load_activities: between(1, 1_000, 2).describe('Loads into warehouses at once in one worker process.'),
 });

@@ -30,6 +30,11 @@ test('a configuration needs no more than an address', async () => {
   expect(Object.keys(config.warehouses)).toEqual(['postgres']);
 });
 
+test('a worker has room for a comparison while a backfill reads, by default', async () => {
+  const { temporal, sync } = await load(minimal);
+  expect(temporal.concurrency.read_activities).toBeGreaterThan(sync.concurrency);
+});
+
 test('a configuration finds the file by option, then CALLSYNC_CONFIG, then ./callsync.yaml', async () => {
   for (const name of ['option', 'variable', 'callsync'])
     writeFileSync(join(cwd, `${name}.yaml`), `source:\n  base_url: https://${name}.example.com\n`);
