@@ -102,9 +102,9 @@ const callsTogether = 500;
 /**
  * Pages of several windows that come while one is folded are then folded and loaded together: a transaction costs as much
  * as some calls. A page waits only for folds and loads that run.
- * @param origin of all pages.
+ * @param origin of all pages. @param onIdle nothing is folded or loaded any more.
  */
-const createGathering = (deps: IngestDeps, origin: string) => {
+const createGathering = (deps: IngestDeps, origin: string, onIdle: () => void) => {
   let open: IncomingBatch[] = [];
   let taken: Promise<{ readonly folded: FoldedBatch; readonly loading: Promise<unknown> }> | undefined;
   let loading: Promise<unknown> = Promise.resolve();
@@ -124,7 +124,14 @@ const createGathering = (deps: IngestDeps, origin: string) => {
     const calls = open.reduce((sum, { observations }) => sum + observations.length, page.observations.length);
     if (open.length === 0 || calls > callsTogether) {
       open = [page];
-      taken = fold(open, taken);
+      const own = fold(open, taken);
+      taken = own;
+      const end = (): void => {
+        if (taken === own) onIdle();
+      };
+      void Promise.allSettled([own])
+        .then(() => loading)
+        .then(end, end);
     } else open.push(page);
     return taken as NonNullable<typeof taken>;
   };
@@ -134,7 +141,8 @@ const gatherings = new WeakMap<IngestDeps, Map<string, ReturnType<typeof createG
 
 const gatheringOf = (deps: IngestDeps, origin: string) => {
   const known = gatherings.get(deps) ?? new Map<string, ReturnType<typeof createGathering>>();
-  const gathering = known.get(origin) ?? createGathering(deps, origin);
+  // An idle gathering would keep the rows of its last batch, for each backfill that ever ran.
+  const gathering = known.get(origin) ?? createGathering(deps, origin, () => known.delete(origin));
   gatherings.set(deps, known.set(origin, gathering));
   return gathering;
 };
