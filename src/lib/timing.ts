@@ -5,12 +5,12 @@ export type BackoffRules = { readonly baseMs: number; readonly maxMs: number };
 
 /**
  * Milliseconds to wait, with full jitter: between 0 and a bound that doubles, and never less than the other side
- * asked for.
+ * asked for. A wait of 0, or until a time in the past, sets no pace.
  * @param attempt failures so far, from 0.
  */
 export const backoffMs = (attempt: number, rules: BackoffRules, retryAfterMs?: number, random = Math.random) => {
   const bound = Math.min(rules.maxMs, rules.baseMs * 2 ** attempt);
-  return retryAfterMs === undefined ? random() * bound : retryAfterMs + random() * Math.min(bound, rules.baseMs);
+  return retryAfterMs ? retryAfterMs + random() * Math.min(bound, rules.baseMs) : random() * bound;
 };
 
 /**

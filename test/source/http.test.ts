@@ -2,6 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { terminal } from '../../src/lib/errors.ts';
+import { backoffMs } from '../../src/lib/timing.ts';
 import { createRefusals, retryAfterOf } from '../../src/source/http/errors.ts';
 import { createHttp, untrusted } from '../../src/source/http/http.ts';
 import { createLocalRequestLimiter } from '../../src/source/http/limiter.ts';
@@ -329,7 +330,7 @@ test.each<[number, unknown, Record<string, string>]>([
     expect(await ask()).toEqual(list);
     left = 1;
     await refusalOf(ask());
-    expect(waits).toEqual('retry-after' in answer[2] ? [0, 0, 0, 0] : [2_000, 4_000, 8_000, 2_000]);
+    expect(waits).toEqual([2_000, 4_000, 8_000, 2_000]);
   },
 );
 
@@ -413,6 +414,10 @@ test.each([
   [undefined, undefined],
 ])('Retry-After %s is read', (header, ms) =>
   expect(retryAfterOf({ headers: header === undefined ? {} : { 'retry-after': header } })).toBe(ms),
+);
+
+test.each([0, undefined])('after Retry-After %s, waits grow', (asked) =>
+  expect(backoffMs(3, { baseMs: 100, maxMs: 5_000 }, asked, () => 0.5)).toBe(400),
 );
 
 test('a request ends with its signal, also while it waits for a connection', async () => {

@@ -66,7 +66,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
     if (failure.code === 'SERVICE_RATE_LIMIT') counts.rateLimited++;
     const quotaMs =
       failure.code === 'SERVICE_QUOTA' ? Math.min(longestQuotaMs, 1_000 * 2 ** ++quotaRefusals) : undefined;
-    await limiter.penalize(failure.retryAfterMs ?? quotaMs ?? (limits.per_s * 1000) / 10, slot);
+    await limiter.penalize(failure.retryAfterMs || (quotaMs ?? (limits.per_s * 1000) / 10), slot);
   };
 
   /** One request, repeated with a fresh token where the service rejects the one that it has. */
