@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { Memory } from '../../lib/evidence.ts';
-import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
+import { isObject, parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Api, GetOptions } from '../http/api.ts';
 import { findsNothing, isPoison, isRefusal } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
@@ -320,8 +320,10 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
   // Some services leave the array out, or write something else there, where nothing matches.
   const page = read === 'no_array' && readTotalOf(list, envelope, response) === 0 ? emptyPage(envelope) : read;
   if (page !== 'no_array') {
-    if (!saysFailed(envelope)) return page;
-    throw failed(`The list of ${response.url.host} answers ${response.status} with an error.`);
+    // The service took the question, and has no answer yet.
+    const isLater = response.status === 202 && page.count === 0;
+    if (!isLater && !saysFailed(envelope)) return page;
+    throw failed(`The list of ${response.url.host} answers ${response.status} with an error, or without all records.`);
   }
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
@@ -330,13 +332,17 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
   throw shapeProven ? transient('LIST_SHAPE', message, { hint }) : terminal('LIST_SHAPE', message, { hint });
 };
 
-/** Whether a document holds an error. Some services answer errors with 200, also beside some of the records. */
+/** Names of a search that ended before it had found everything. */
+const unfinished = /^(is_?)?(incomplete|partial|timed_?out)(_?(data|records|results?))?$/i;
+
+/** Whether a document holds an error, or says that it leaves out records. Some services answer so with 200, also beside some of the records. */
 const saysFailed = (envelope: unknown): boolean =>
   ['success', 'ok'].some((name) => valueAt(envelope, name) === false) ||
   ['error', 'errors'].some((name) => Boolean(valueAt(envelope, name)) && !isEmpty(valueAt(envelope, name))) ||
   ['status', 'code', 'statusCode'].some((name) =>
-    /^((?!404)[45]\d\d|error|fail.*)$/i.test(String(valueAt(envelope, name))),
-  );
+    /^((?!404)[45]\d\d|error|fail.*|pending|processing|queued|time(d_)?out)$/i.test(String(valueAt(envelope, name))),
+  ) ||
+  (isObject(envelope) && Object.keys(envelope).some((name) => envelope[name] === true && unfinished.test(name)));
 
 const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {
   const { total_header: header, total_path: path } = list;

@@ -59,7 +59,7 @@ const scanOnThread = async (task: ScanTask) => {
 
 /**
  * @param given a large one is empty afterwards: the page has its memory.
- * @param path dotted path of the array of records; null there counts as no records.
+ * @param path dotted path of the array of records; null, {} and "" there count as no records.
  */
 export const readPageBody = async (given: Buffer, path: string): Promise<PageBody | 'malformed' | 'no_array'> => {
   const task = { body: given, path };
@@ -67,7 +67,8 @@ export const readPageBody = async (given: Buffer, path: string): Promise<PageBod
   if (scanned === 'malformed') return scanned;
   if (scanned !== undefined) return scannedPage(body, scanned);
   const envelope = parseQuietly(body);
-  return path !== '' && valueAt(envelope, path) === null ? emptyPage(envelope, body.length) : 'no_array';
+  const isNothing = path !== '' && ['null', '{}', '""'].includes(JSON.stringify(valueAt(envelope, path)));
+  return isNothing ? emptyPage(envelope, body.length) : 'no_array';
 };
 
 /** A page without records, such as the answer 204. */
@@ -82,6 +83,9 @@ export const emptyPage = (envelope: unknown, size = 0): PageBody => ({
 /** Size of the parts of a large page. Values, text and rows of a part take several times its size in memory. */
 const scannedPartBytes = 2 * 1024 * 1024;
 
+/** Texts, and whole numbers of which a double may not hold the last digits: as a cursor they would lead to another place. */
+const longNumbers = /("[^"\\]*(?:\\.[^"\\]*)*")|(?<![-+.\deE])-?\d{16,}(?=\s*[,}\]])/gs;
+
 const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedPage, string | undefined>): PageBody => {
   let held: Buffer | undefined = body;
   const size = body.length;
@@ -92,7 +96,7 @@ const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedP
     if (body.length > sharedBytes) structuredClone(undefined, { transfer: [body.buffer as ArrayBuffer] });
   };
   return {
-    envelope: JSON.parse(envelope),
+    envelope: JSON.parse(envelope.replace(longNumbers, (found, text) => text ?? `"${found}"`)),
     size,
     count: spans.length,
     dispose: () => {

@@ -170,7 +170,8 @@ const noCursor = /^\s*(0|-1|null|none|undefined)?\s*$/i;
 const leadsOn = /^(has[_-]?)?(more|next)([_-]?(data|pages?|records?|results?))?$/i;
 
 const saysLast = (holder: unknown): boolean =>
-  isObject(holder) && Object.keys(holder).some((name) => holder[name] === false && leadsOn.test(name));
+  isObject(holder) &&
+  Object.keys(holder).some((name) => leadsOn.test(name) && /^(false|0)$/i.test(String(holder[name])));
 
 /**
  * A cursor in the body or a header leads on, and one that is an address is followed. The list ends where there is none,
