@@ -15,7 +15,6 @@ import type { IngestDeps, WarehouseTarget } from '../pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../pipeline/load/check-ledger.ts';
 import { versionOfRules } from '../privacy/rules.ts';
 import { endOfProcessingAxis } from '../source/list/list-query.ts';
-import { createLease } from '../store/lease.ts';
 import { beginWalk } from '../store/loads/walk.ts';
 import { registerWarehouse } from '../store/loads/warehouses.ts';
 import { createQuotaMemory } from '../store/meta.ts';
@@ -93,7 +92,7 @@ export const createWarehouse = (name: string, config: WarehouseConfig, store: St
     name,
     config,
     storeUrl: store.url,
-    lease: createLease(store),
+    lease: store.lease,
     memory: () => createQuotaMemory(store, name),
     warn,
   });

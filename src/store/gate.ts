@@ -208,10 +208,8 @@ const keepTexts = async (
 
 /** Calls that are held by id now. Deletions use `lockFreeCalls` instead. */
 export const findHeldCalls = async (db: Queryable, callIds: readonly string[], keyOf: Store['keyOf']) => {
-  const ids = new Map(callIds.map((id) => [keyOf(id), id]));
-  const keys = await db.column<string>`
-      SELECT DISTINCT held_key FROM held_keys WHERE held_key = ANY(${[...ids.keys()]})`;
-  return new Set(keys.map((key) => ids.get(key) as string));
+  const known = await findKnown(db, callIds.map(keyOf));
+  return new Set(callIds.filter((id) => known.get(keyOf(id))?.isHeld));
 };
 
 /** Calls that no hold keeps, by id or by their subjects. Excludes calls with unknown subjects. */

@@ -7,7 +7,7 @@ import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
 import { lazily } from '../lib/timing.ts';
 import type { ConnectionUrl, Database, Queryable, Sql } from '../postgres/database.ts';
-import { lockName, openDatabase, raw, unnest } from '../postgres/database.ts';
+import { lockName, openDatabase, raw, unnest, withSessionLock } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
 import type { ProofKeys } from './windows/chain.ts';
@@ -97,6 +97,11 @@ export const openStore = async (options: {
       /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
       epoch: (db: Queryable = database): Promise<number> =>
         db.value`SELECT coalesce(max(epoch), 0) AS epoch FROM epochs`,
+      /** One process at a time does the work of a name. The lock goes with its connection: `signal` then aborts, and another may start. */
+      lease: {
+        run: <T>(name: string, work: (signal: AbortSignal) => Promise<T>) =>
+          withSessionLock(database, `${schema}.lease.${name}`, work),
+      },
       /** Keys and log that outlive a lost or restored store. @throws CallsyncError TOMBSTONE_KEY if the key is missing */
       get erasures() {
         return opened().erasures;

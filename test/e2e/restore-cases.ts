@@ -9,7 +9,6 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import type { TruthEntry } from '../../src/simulator/calls/truth.ts';
 import { checkTruth, type TruthReport, type Wrong } from '../../src/simulator/demo/check-truth.ts';
-import { createLease } from '../../src/store/lease.ts';
 import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { migrateStore } from '../../src/store/store.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
@@ -63,7 +62,7 @@ const openSite = async ({ programs, isSmall = false, databaseUrl }: SiteOptions)
   const warehouses = [warehouse, ...(bigquery ? [createWarehouse('bigquery', bigquery, store)] : [])];
   onTestFinished(async () => void (await warehouses[1]?.close()));
   // No commit is half in a backup.
-  const alone = <T>(work: () => Promise<T>): Promise<T> => createLease(store).run('bigquery bigquery', work);
+  const alone = <T>(work: () => Promise<T>): Promise<T> => store.lease.run('bigquery bigquery', work);
   const port = await findFreePort();
   let receiver = await startReceiver(installation, port);
   onTestFinished(() => endProcess(receiver, 'SIGKILL'));

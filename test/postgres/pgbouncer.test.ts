@@ -1,7 +1,6 @@
 /** Behind a real PgBouncer. Sessions work as without it; if it shares them, the store refuses to open. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createLease } from '../../src/store/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { openCliFolder, withoutService } from '../support/cli.ts';
 import { useOpened } from '../support/opened.ts';
@@ -25,7 +24,7 @@ describe.skipIf(!isBouncerInstalled)('behind PgBouncer', () => {
       await stores[0].query('SELECT pg_sleep(0.2)');
       holders -= 1;
     };
-    await Promise.all(stores.map((store) => createLease(store).run(name, hold)));
+    await Promise.all(stores.map((store) => store.lease.run(name, hold)));
     expect(most).toBe(1);
   });
 

@@ -4,7 +4,6 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openPool } from '../../src/postgres/database.ts';
 import { createInboxWriter, listenToInbox } from '../../src/store/delivery/inbox-writer.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
-import { createLease } from '../../src/store/lease.ts';
 import { seekErased, whileSought } from '../../src/store/persons/keys.ts';
 import { openStore } from '../../src/store/store.ts';
 import { readChainHeads, recordChainHead } from '../../src/store/windows/chain.ts';
@@ -16,7 +15,7 @@ const database = useDatabase();
 const store = useOpened(() => openStore({ url: database.url, max: 3 }));
 
 test('one holder at a time for a name, also after a failed one; others wait outside the pool', async () => {
-  const lease = createLease(store);
+  const { lease } = store;
   let holders = 0;
   let most = 0;
   const hold = (name: string) =>
@@ -43,7 +42,7 @@ test('one holder at a time for a name, also after a failed one; others wait outs
 });
 
 test('a holder whose connection breaks is told, and another may start', async () => {
-  const lease = createLease(store);
+  const { lease } = store;
   const first = lease.run('broken', async (signal) => {
     await store.pool.query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
         AND pid <> pg_backend_pid() AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`);

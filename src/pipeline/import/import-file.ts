@@ -1,4 +1,5 @@
 /** Brings the records of a file or stream in, as observations with source `import`. */
+import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
@@ -11,7 +12,6 @@ import { readRecord } from '../../lib/json-record.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import { readPageBody } from '../../source/list/page-body.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
-import { importKey } from '../../store/status/progress.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import {
@@ -243,7 +243,9 @@ const openInput = async (from: ImportInput['from']) => {
     const head = Buffer.alloc(Math.min(headBytes, size));
     await handle.read(head, 0, head.length, 0);
     const stream = createReadStream(path, { highWaterMark: 256 * 1024 });
-    return { name, size, key: importKey({ path, size, head }), bytes: stream, close: () => void stream.destroy() };
+    // Hashed, since paths may name persons.
+    const key = `import:${hash('sha256', `${path}\0${size}\0${hash('sha256', head)}`)}`;
+    return { name, size, key, bytes: stream, close: () => void stream.destroy() };
   } catch (cause) {
     throw terminal(
       'IMPORT_FILE_UNREADABLE',

@@ -10,7 +10,6 @@ import { iso } from '../../lib/timestamps.ts';
 import { joining } from '../../lib/timing.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { isKey } from '../../store/erasure-log.ts';
-import { createLease } from '../../store/lease.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
 import * as history from '../../store/loads/compared.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
@@ -46,7 +45,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
   let dropped = 0;
 
   const run = joining(() =>
-    createLease(store).run('ledger-check', async () => {
+    store.lease.run('ledger-check', async () => {
       const { identity } = await readLedgerMark(store, []);
       const { away, restored } = await compareAll(deps);
       // Lost loads of either side would otherwise be found again.

@@ -2,9 +2,9 @@
 import { gatherParts } from '../../lib/pages.ts';
 import { isKey } from '../../store/erasure-log.ts';
 import { findKnown } from '../../store/gate.ts';
-import { findTombstones } from '../../store/ledger/read-ledger.ts';
+import { findTombstones, listCallIds } from '../../store/ledger/read-ledger.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
-import { eraseKnown, listCallIds } from '../../store/persons/calls.ts';
+import { eraseKnown } from '../../store/persons/calls.ts';
 import { addErased, addHoldKeys, dropHolds, lackHolds, seekErased, whileSought } from '../../store/persons/keys.ts';
 import { restoreReceipts } from '../../store/persons/receipts.ts';
 import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';

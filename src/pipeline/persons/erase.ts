@@ -6,7 +6,6 @@ import { partsOf } from '../../lib/pages.ts';
 import { dayMs } from '../../lib/timestamps.ts';
 import type { PurgeScope } from '../../persons/request.ts';
 import { awaitFolds, findHeldCalls, findKnown, listFreeCalls } from '../../store/gate.ts';
-import { createLease } from '../../store/lease.ts';
 import { countStates, findTombstones } from '../../store/ledger/read-ledger.ts';
 import { eraseCalls, findNamingCalls, purgeCalls } from '../../store/persons/calls.ts';
 import { addErased } from '../../store/persons/keys.ts';
@@ -138,7 +137,7 @@ export const resumeErasure = async (deps: IngestDeps, requestId: string) => {
  * `receipt` = undefined while it is not signed.
  */
 export const finishErasure = (deps: IngestDeps, requestId: string, options: { readonly load: boolean }) =>
-  createLease(deps.store).run(`erasure:${requestId}`, async () => {
+  deps.store.lease.run(`erasure:${requestId}`, async () => {
     const { store, targets } = deps;
     const signed = await receipts.findReceipt<ErasureReceipt>(store, requestId);
     if (signed !== undefined) return { waiting: [], receipt: signed };

@@ -85,11 +85,11 @@ export const settleDeliveries = async (
               revision = CASE WHEN u.outcome = 'accepted' AND "callId" = ANY(${changed}) THEN l.revision END,
               folded_at = now(), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
          FROM ${unnest(rows, types)} LEFT JOIN ledger l ON l.call_id = "callId"
-        WHERE i.seq = u.seq AND i.seq = ANY(${seqs}) RETURNING i.agent, i.signing_key, i.received_at, i.spooled),
-     spool AS (INSERT INTO events (kind, what) SELECT 'spool', count(*) FROM settled WHERE spooled HAVING count(*) > 0)
+        WHERE i.seq = u.seq AND i.seq = ANY(${seqs}) RETURNING i.seq, i.agent, i.signing_key, i.received_at, i.spooled),
+     spool AS (INSERT INTO events (kind, what) SELECT 'spool', count(*) FROM settled WHERE spooled HAVING count(*) > 0),
+     queued AS (${queueSettled})
      INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at) FROM settled
       GROUP BY agent, signing_key`;
-  await queueDeliveries(tx, seqs);
 };
 
 type Replayed = { readonly bodyHash: Buffer; readonly callId: string };
@@ -97,11 +97,9 @@ type Replayed = { readonly bodyHash: Buffer; readonly callId: string };
 /** Keyed hash of a call id. */
 type KeyOf = (callId: string) => string;
 
-/** Every registered warehouse gets the rows of these deliveries. */
-export const queueDeliveries = (tx: Transaction, seqs: readonly number[]): Promise<unknown> =>
-  tx.query`INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-     SELECT c.warehouse, false, seq FROM (${concernedWarehouses}) AS c, unnest(${seqs}::bigint[]) AS seq ORDER BY 1, 3
-     ON CONFLICT DO NOTHING`;
+/** SQL: every registered warehouse gets the rows of the deliveries in `settled`. */
+export const queueSettled = sql`INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+  SELECT c.warehouse, false, seq FROM (${concernedWarehouses}) AS c, settled ORDER BY 1, 3 ON CONFLICT DO NOTHING`;
 
 /**
  * Settles quarantined deliveries that were folded since, and all with the same body; warehouses get their rows again. Locks calls
@@ -116,9 +114,10 @@ export const settleReplayed = async (store: Database, replayed: readonly Replaye
     );
     const hashes = replayed.map(({ bodyHash }) => bodyHash);
     const settled = await lockRows(tx, 'inbox', sql`body_hash = ANY(${hashes}) AND outcome = 'quarantined'`);
-    await tx.query`UPDATE inbox i SET outcome = 'accepted', call_id = "callId", reason = 'replayed from quarantine'
-         FROM ${unnest(named, { bodyHash: 'bytea', callId: 'text' })} WHERE body_hash = "bodyHash" AND seq = ANY(${settled})`;
-    await queueDeliveries(tx, settled);
+    await tx.query`WITH settled AS (
+         UPDATE inbox i SET outcome = 'accepted', call_id = "callId", reason = 'replayed from quarantine'
+           FROM ${unnest(named, { bodyHash: 'bytea', callId: 'text' })}
+          WHERE body_hash = "bodyHash" AND seq = ANY(${settled}) RETURNING seq) ${queueSettled}`;
   });
 
 /** Asks for calls to be read again from the API, whose answer decides; not for erased ones. */

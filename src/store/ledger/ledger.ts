@@ -26,6 +26,7 @@ import {
 import { joinKnown, knownField } from '../../calls/known.ts';
 import { listUnread } from '../../calls/redactions.ts';
 import { bytesOf, readRecord, withField } from '../../lib/json-record.ts';
+import { readPages } from '../../lib/pages.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
@@ -266,6 +267,16 @@ export const readDocuments = async (db: Queryable, where: Sql) => {
   const read = (body: Buffer) => JSON.parse(unpackDocument(body).toString('utf8')) as CallDocument;
   return rows.map(({ body, ...row }) => ({ ...row, document: read(body) }));
 };
+
+/** Documents in memory at once. */
+const documentsAtOnce = 200;
+
+/** The same in key order, page by page. */
+export const readDocumentPages = (db: Queryable, where = sql`true`) =>
+  readPages<Awaited<ReturnType<typeof readDocuments>>[number]>(documentsAtOnce, (last) => {
+    const after = sql`call_id > ${last?.callId ?? ''} AND ${where}`;
+    return readDocuments(db, sql`${after} ORDER BY call_id LIMIT ${documentsAtOnce}`);
+  });
 
 /** @param rest of the statement, behind the columns of `ledger l` */
 const select = async (db: Queryable, rest: Sql): Promise<Map<string, LedgerRow>> => {

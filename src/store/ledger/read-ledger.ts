@@ -127,12 +127,7 @@ export const countUndated = (db: Queryable): Promise<number> =>
   db.value`SELECT count(*)::int AS calls FROM ledger WHERE ${isUndated}`;
 
 /** As `readLedgerRange`, the calls without a time. */
-export const readUndated = (db: Queryable) => {
-  const page = (last = '') =>
-    db.column<string>`SELECT call_id AS id FROM ledger WHERE ${isUndated} AND call_id > ${last}
-                       ORDER BY call_id LIMIT ${callsPerPage}`;
-  return readCalls(db, readPages(callsPerPage, page));
-};
+export const readUndated = (db: Queryable) => readCalls(db, listIds(db, isUndated, callsPerPage));
 
 const readCalls = async function* (db: Queryable, pages: AsyncIterable<readonly string[]>) {
   for await (const ids of pages) {
@@ -151,17 +146,30 @@ export const readNewestCalls = async (db: Queryable, limit: number) => {
   return await readDocuments(db, sql`call_id = ANY(${ids}) ORDER BY array_position(${ids}::text[], call_id)`);
 };
 
-/** In three ranges, so that the index on the column finds the rows. */
-const isOther = (version: string): Sql =>
-  sql`(privacy_version < ${version} OR privacy_version > ${version} OR privacy_version IS NULL)`;
+/** Ids in key order, page by page. @param where condition on the ledger */
+const listIds = (db: Queryable, where: Sql, limit: number): AsyncGenerator<readonly string[]> =>
+  readPages(limit, (last) => {
+    const after = sql`call_id > ${last ?? ''} AND ${where}`;
+    return db.column`SELECT call_id FROM ledger WHERE ${after} ORDER BY call_id LIMIT ${limit}`;
+  });
+
+const idsPerPage = 2_000;
+
+/** Ids of all calls that are no tombstones, in key order. */
+export async function* listCallIds(db: Queryable): AsyncGenerator<string> {
+  for await (const page of listIds(db, sql`NOT tombstone`, idsPerPage)) yield* page;
+}
+
+/** SQL: a column has another version, or none. In three ranges, so that its index finds the rows. */
+export const isOther = (column: string, version: string | number): Sql => {
+  const found = raw(column);
+  return sql`(${found} < ${version} OR ${found} > ${version} OR ${found} IS NULL)`;
+};
 
 /** Calls of the ledger whose documents are under other rules than these, or under none. */
 export const countUnderOthers = (db: Queryable, version: string): Promise<number> =>
-  db.value`SELECT count(*)::int AS calls FROM ledger WHERE ${isOther(version)} AND ${isAlive}`;
+  db.value`SELECT count(*)::int AS calls FROM ledger WHERE ${isOther('privacy_version', version)} AND ${isAlive}`;
 
 /** Ids of calls under other rules in key order, `limit` at a time, without calls that came under the rules meanwhile. */
-export const listUnderOthers = (db: Queryable, version: string, limit: number): AsyncGenerator<readonly string[]> =>
-  readPages(limit, (last) => {
-    const where = sql`call_id > ${last ?? ''} AND ${isOther(version)} AND ${isAlive}`;
-    return db.column`SELECT call_id AS id FROM ledger WHERE ${where} ORDER BY call_id LIMIT ${limit}`;
-  });
+export const listUnderOthers = (db: Queryable, version: string, limit: number) =>
+  listIds(db, sql`${isOther('privacy_version', version)} AND ${isAlive}`, limit);

@@ -1,9 +1,10 @@
 /** Finds calls by subjects, and turns them into tombstones in every part of the store. */
 import type { CallDocument } from '../../../schemas/call.ts';
-import { partsOf, readPages } from '../../lib/pages.ts';
-import { type Queryable, repeatTransaction, type Sql, sql, type Transaction, unnest } from '../../postgres/database.ts';
+import { partsOf } from '../../lib/pages.ts';
+import { repeatTransaction, type Sql, sql, type Transaction, unnest } from '../../postgres/database.ts';
 import { lockFreeCalls, readNoted } from '../gate.ts';
-import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
+import { eraseFromLedger, readDocumentPages } from '../ledger/ledger.ts';
+import { isOther } from '../ledger/read-ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { arrayText, type Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
@@ -11,13 +12,9 @@ import { noteErased } from './keys.ts';
 import type { NotePurged, Purged } from './texts.ts';
 import { listTextSubjects, purgeDeliveries, purgeNamedTexts, purgeRereads } from './texts.ts';
 
-/** In three ranges, so that the index on the column finds the rows. */
-const isOther = (version: number): Sql =>
-  sql`(subjects_version < ${version} OR subjects_version > ${version} OR subjects_version IS NULL)`;
 const hashesPerStatement = 500;
-/** Documents in memory at once, and calls of one transaction: folds of them wait for its end. */
+/** Of one transaction: folds of them wait for its end. */
 const callsAtOnce = 200;
-const idsPerPage = 2_000;
 
 /**
  * Reads the documents whose subjects are not known, of some calls or of all, and notes their subjects. Page by page; returns how many.
@@ -29,11 +26,8 @@ export const listSubjects = async (
 ): Promise<number> => {
   const { index } = store;
   let listed = 0;
-  const unknown = sql`${isOther(index.version)} AND ${ids === undefined ? sql`true` : sql`call_id = ANY(${ids})`}`;
-  const pages = readPages<Awaited<ReturnType<typeof readDocuments>>[number]>(callsAtOnce, (last) =>
-    readDocuments(store, sql`call_id > ${last?.callId ?? ''} AND ${unknown} ORDER BY call_id LIMIT ${callsAtOnce}`),
-  );
-  for await (const read of pages) {
+  const unknown = sql`${isOther('subjects_version', index.version)} AND ${ids === undefined ? sql`true` : sql`call_id = ANY(${ids})`}`;
+  for await (const read of readDocumentPages(store, unknown)) {
     const hashesOf = (document: CallDocument) => index.hashesOf(store.erasures.subjects.subjectsOf(document).all);
     const page = read.map(({ document, ...call }) => ({ ...call, hashes: hashesOf(document) }));
     await noteSubjects(store, page);
@@ -169,13 +163,3 @@ const buryCalls = async (tx: Transaction, store: Store, ids: readonly string[], 
   const texts = naming.length === 0 ? { quarantine: 0, frames: 0 } : await purgeNamedTexts(tx, naming);
   return { calls: erased.length, inbox, ...texts, rereads: await purgeRereads(tx, ids) };
 };
-
-/** Ids of the ledger's calls that are no tombstones, in key order. */
-export async function* listCallIds(db: Queryable): AsyncGenerator<string> {
-  const pages = readPages<string>(
-    idsPerPage,
-    (last) =>
-      db.column`SELECT call_id FROM ledger WHERE call_id > ${last ?? ''} AND NOT tombstone ORDER BY call_id LIMIT ${idsPerPage}`,
-  );
-  for await (const page of pages) yield* page;
-}

@@ -3,7 +3,7 @@ import { erasedPrefix } from '../../../schemas/tables.ts';
 import { readPages } from '../../lib/pages.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
 import { raw, repeatTransaction, sql, toTimestamp, unnest } from '../../postgres/database.ts';
-import { queueDeliveries } from '../delivery/inbox.ts';
+import { queueSettled } from '../delivery/inbox.ts';
 import { firstBodiesSql, lockRows } from '../delivery/quarantine.ts';
 import { findKnown, lockFreeCalls, readNoted } from '../gate.ts';
 import { arrayText, isHeldSql, type Store } from '../store.ts';
@@ -119,9 +119,9 @@ export const countTexts = async (db: Queryable, by: readonly string[]) => {
 export const purgeDeliveries = async (tx: Transaction, callIds: readonly string[], keyOf: Store['keyOf']) => {
   const settled = await lockRows(tx, 'inbox', sql`call_id = ANY(${callIds}) AND outcome <> 'pending'`);
   const named = callIds.map((id) => ({ id, name: erasedPrefix + keyOf(id) }));
-  await tx.query`UPDATE inbox i SET body = NULL, call_id = u.name, reason = 'erased'
-       FROM ${unnest(named, { id: 'text', name: 'text' })} WHERE i.call_id = u.id AND i.seq = ANY(${settled})`;
-  await queueDeliveries(tx, settled);
+  await tx.query`WITH settled AS (
+       UPDATE inbox i SET body = NULL, call_id = u.name, reason = 'erased'
+         FROM ${unnest(named, { id: 'text', name: 'text' })} WHERE i.call_id = u.id AND i.seq = ANY(${settled}) RETURNING seq) ${queueSettled}`;
   return settled.length;
 };
 
@@ -156,11 +156,16 @@ export const purgeNamingBodies = async (store: Store, by: readonly string[], bef
       const allKeys = meant.flatMap(({ keys }) => keys);
       const known = await findKnown(tx, allKeys);
       const free = meant.filter(({ keys }) => !keys.some((key) => known.get(key)?.isHeld)).map(({ seq }) => seq);
-      const locked = await lockRows(tx, 'inbox', sql`seq = ANY(${free}) AND body IS NOT NULL`);
-      await tx.query`UPDATE inbox SET body = NULL WHERE seq = ANY(${locked})`;
-      await note(tx, { inbox: locked.length });
+      await note(tx, { inbox: await emptyBodies(tx, free) });
     });
   }
+};
+
+/** Returns how many had a body. */
+const emptyBodies = async (tx: Transaction, seqs: readonly number[]): Promise<number> => {
+  const locked = await lockRows(tx, 'inbox', sql`seq = ANY(${seqs}) AND body IS NOT NULL`);
+  await tx.query`UPDATE inbox SET body = NULL WHERE seq = ANY(${locked})`;
+  return locked.length;
 };
 
 /** Number of delivery bodies that one transaction empties. */
@@ -183,9 +188,7 @@ export const purgeBodiesBefore = async (store: Store, before: number): Promise<n
     purged += await store.transaction(async (tx) => {
       const free = new Set(await lockFreeCalls(tx, [...new Set(page.map(({ callId }) => callId))], store));
       const seqs = page.flatMap(({ seq, callId }) => (free.has(callId) ? [seq] : []));
-      const locked = await lockRows(tx, 'inbox', sql`seq = ANY(${seqs}) AND body IS NOT NULL`);
-      await tx.query`UPDATE inbox SET body = NULL WHERE seq = ANY(${locked})`;
-      return locked.length;
+      return await emptyBodies(tx, seqs);
     });
   return purged;
 };

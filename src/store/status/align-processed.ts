@@ -1,16 +1,12 @@
 /** Ends of processing of calls that the ledger took by another field, or by an earlier version, which read no path. */
-import { readPages } from '../../lib/pages.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import { sql, toTimestamp, unnest } from '../../postgres/database.ts';
-import { readDocuments } from '../ledger/ledger.ts';
+import { toTimestamp, unnest } from '../../postgres/database.ts';
+import { readDocumentPages } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { keepMeta, writeMeta } from '../meta.ts';
 import type { Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
-
-const callsAtOnce = 200;
-type Stored = Awaited<ReturnType<typeof readDocuments>>[number];
 
 /**
  * Reads them from the stored documents, once for each field. A changed call is loaded again, and its days lose their
@@ -18,10 +14,7 @@ type Stored = Awaited<ReturnType<typeof readDocuments>>[number];
  */
 export const alignProcessed = async (store: Store, field: string): Promise<void> => {
   if ((await keepMeta(store, 'processed_field', field.includes('.') ? '' : field)) === field) return;
-  const pages = readPages<Stored>(callsAtOnce, (last) =>
-    readDocuments(store, sql`call_id > ${last?.callId ?? ''} ORDER BY call_id LIMIT ${callsAtOnce}`),
-  );
-  for await (const page of pages)
+  for await (const page of readDocumentPages(store))
     await withdrawProof(store, async (tx, withdraw) => {
       const read = page.map((call) => ({ ...call, end: parseTimestamp(valueAt(call.document, field)) ?? null }));
       const changed =

@@ -1,6 +1,5 @@
 /** Progress of going live, and the comparison of webhooks with the list. Times are in microseconds. */
 
-import { createHash } from 'node:crypto';
 import { sentStatuses } from '../../calls/fold.ts';
 import { type Queryable, toTimestamp } from '../../postgres/database.ts';
 
@@ -50,9 +49,3 @@ export const measureOverlap = async (db: Queryable, range: { readonly from: numb
 export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> =>
   await db.column<string>`SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp(since)}
       GROUP BY reason ORDER BY count(*) DESC LIMIT 3`;
-
-/** Key in `meta` of how far a file was imported: hashed, since paths may name persons. */
-export const importKey = (file: { readonly path: string; readonly size: number; readonly head: Buffer }): string => {
-  const head = createHash('sha256').update(file.head).digest('hex');
-  return `import:${createHash('sha256').update(`${file.path}\0${file.size}\0${head}`).digest('hex')}`;
-};

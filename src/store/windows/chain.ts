@@ -5,7 +5,7 @@
 import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { terminal, transient } from '../../lib/errors.ts';
+import { transient } from '../../lib/errors.ts';
 import { passable, replaceFile } from '../../lib/new-folder.ts';
 import { type Database, lockName, type Transaction, withLock } from '../../postgres/database.ts';
 
@@ -20,19 +20,10 @@ const openKeyOf = (secret: Buffer): KeyObject => {
 
 export type ProofKeys = ReturnType<typeof createProofKeys>;
 
-const shortest = 16;
-
 /**
- * @param secrets the current key first, then former ones, which only verify; at least 16 bytes each.
- * @throws CallsyncError PROOF_KEY for a key that is too short to protect anything.
+ * @param current at least 16 random bytes, as the former ones, which only verify.
  */
 export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]) => {
-  for (const secret of [current, ...former]) {
-    if (secret.length >= shortest) continue;
-    throw terminal('PROOF_KEY', `A key of the proof chain has fewer than ${shortest} bytes.`, {
-      hint: 'Write a long random secret into the file of store.proof_key_file, such as the output of openssl rand -hex 32.',
-    });
-  }
   const byId = new Map([current, ...former].map((secret) => [keyIdOf(secret), secret]));
   const by = (signed: (secret: Buffer, text: string) => Buffer) => (keyId: string, text: string) => {
     const secret = byId.get(keyId);
