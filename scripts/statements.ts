@@ -96,7 +96,7 @@ const readingStatements = (dialect: QueryDialect, documents: boolean): readonly 
     { name: 'reconcile/ids of a range', sql: readingSql.callIdsSql(dialect, day) },
     { name: 'load/change times', sql: readingSql.changeTimesSql(dialect) },
     { name: 'reconcile/orphans', sql: readingSql.orphansSql(dialect, documents, { part: 0, of: 1 }) },
-    { name: 'reconcile/digests', sql: readingSql.digestCallsSql(dialect, documents, dates) },
+    { name: 'reconcile/rows', sql: readingSql.callRowsSql(dialect, 'utterances', dates) },
     { name: 'erase/rows-left', sql: readingSql.rowsLeftSql(dialect, documents, dates) },
     ...readingSql.namesOf(documents).map((name) => ({
       name: `read/${name}`,

@@ -2,7 +2,6 @@
  * COPY … FROM STDIN in PostgreSQL's binary format: the server parses no number and no array text, and nothing has to
  * be escaped. Rows are written into chunks that copies share; the format is documented under COPY, "Binary Format".
  */
-import { hash } from 'node:crypto';
 import type { Connection, PoolClient } from 'pg';
 
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
@@ -220,14 +219,6 @@ export class BinaryCopyWriter {
     }
     view.setInt32(head, at - head - 4);
     this.at = at;
-  }
-
-  /** SHA-256 in hex of the written fields; the writer must not be used afterwards. */
-  hash(): string {
-    const chunks = this.chunks();
-    const hashed = hash('sha256', Buffer.concat(chunks).subarray(signature.length), 'hex');
-    release(chunks);
-    return hashed;
   }
 
   private chunks(): readonly Uint8Array[] {

@@ -38,16 +38,18 @@ const canonicalValue = (column: Column, value: unknown): unknown => {
   if (value === null || value === undefined) return null;
   if (column.type === 'json') return sortKeys(JSON.parse(value as string));
   if (column.type === 'decimal') return canonicalDecimal(String(value));
-  return ['float', 'int', 'timestamp'].includes(column.type) ? canonicalNumber(Number(value)) : value;
+  return ['float', 'int', 'timestamp'].includes(column.type) ? canonicalNumber(value) : value;
 };
 
-/** One text for equal JSON values, independent of key order and number format. */
-export const canonicalJson = (text: string): string => JSON.stringify(sortKeys(JSON.parse(text)));
-
 const canonicalWords = ({ value, start, length, score }: WordArrays): unknown[] =>
-  value.map((word, at) => [word, start[at] ?? null, length[at] ?? null, score[at] ?? null]);
+  value.map((word, at) => [word, ...[start, length, score].map((all) => canonicalNumber(all[at] ?? null))]);
 
-const canonicalNumber = (value: number): number => (value === 0 ? 0 : value);
+const canonicalNumber = (value: unknown): number | string | null => {
+  if (value === null) return null;
+  const number = Number(value);
+  // JSON has no infinity.
+  return Number.isFinite(number) ? number + 0 : String(number);
+};
 
 const sortKeys = (value: unknown): unknown => {
   if (typeof value === 'number') return canonicalNumber(value);

@@ -1,15 +1,19 @@
 /**
- * Questions to every warehouse, in SQL with a few different expressions: guards, ids, orphans, digests, whole tables,
+ * Questions to every warehouse, in SQL with a few different expressions: guards, ids, orphans, rows of calls, whole tables,
  * and remains of erased calls.
  */
 
 import { type Column, childTables, keptTables, type Row } from '../../schemas/tables.ts';
 import { digestedColumns } from './content-hash.ts';
-import { collectDigests, type DigestExpressions, digestCall, digestSql } from './digest.ts';
+import { digestCall, readDigests } from './digest.ts';
 import type { DigestedName, GuardRange, IdRange, Proof, TablePart } from './warehouse.ts';
 
 /** Expressions over a row are given its alias. */
-export interface QueryDialect extends DigestExpressions {
+export interface QueryDialect {
+  /** A table or view, as SQL names it. */
+  readonly relation: (name: string) => string;
+  /** In the order of bytes. */
+  readonly ordered: (text: string) => string;
   /** Microseconds of an instant; an instant of microseconds. */
   readonly micros: (instant: string) => string;
   readonly instant: (micros: number) => string;
@@ -67,8 +71,9 @@ export const createReading = ({ dialect, ask, documents, moreTables }: ReadingPa
     if (part.part > 0 && dialect.inPart === undefined) return;
     for await (const row of ask(orphansSql(dialect, documents, part))) yield row.call_id as string;
   },
-  digestOf: (callId, rows) => digestCall(callId, rows, { documents, wordsText: dialect.wordsText }),
-  digestCalls: (callIds, dates) => collectDigests(ask(digestCallsSql(dialect, documents, dates), callIds), documents),
+  digestOf: (callId, rows) => digestCall(callId, rows, documents),
+  digestCalls: (callIds, dates) =>
+    readDigests((name, ids) => ask(callRowsSql(dialect, name, dates), ids) as AsyncIterable<Row>, callIds, documents),
   async rowsLeft(callIds, dates) {
     const more = (await moreTables?.()) ?? [];
     let left = 0;
@@ -129,9 +134,6 @@ WHERE c.call_id IS NULL${inPart === undefined ? '' : ` AND ${inPart(name, part)}
   return `SELECT o.call_id AS call_id FROM (\n${selects.join('\nUNION DISTINCT\n')}\n) AS o\nORDER BY ${ordered('o.call_id')}`;
 };
 
-const digestCallsSql = (dialect: QueryDialect, documents: boolean, dates: Dates): string =>
-  digestSql(dialect, { documents, where: `${dialect.within('r', dates)} AND ${dialect.isAsked('r.call_id')}` });
-
 /** A delivery and its call have different dates. */
 const rowsLeftSql = (dialect: QueryDialect, documents: boolean, dates: Dates, more: readonly string[] = []): string => {
   const { relation, within, isAsked } = dialect;
@@ -149,8 +151,11 @@ const rowsSql = ({ relation, column }: QueryDialect, name: DigestedName): string
     .map((one) => `${column(one)} AS ${one.name}`)
     .join(', ')} FROM ${relation(name)} AS t`;
 
+const callRowsSql = (dialect: QueryDialect, name: DigestedName, dates: Dates): string =>
+  `${rowsSql(dialect, name)} WHERE ${dialect.within('t', dates)} AND ${dialect.isAsked('t.call_id')}`;
+
 /** The statements of this file, for review. */
 export const readingSql = {
-  ...{ guardsSql, changeTimesSql, callIdsSql, orphansSql, digestCallsSql, rowsLeftSql, rowsSql },
+  ...{ guardsSql, changeTimesSql, callIdsSql, orphansSql, rowsLeftSql, rowsSql, callRowsSql },
   namesOf: (documents: boolean) => [...keptTables(documents).map(({ name }) => name), 'words' as const],
 };

@@ -167,8 +167,8 @@ export interface Proof {
   /** The digests that `digestCalls` gives for rows that are as flatten made them. Pure. */
   digestOf(callId: string, rows: FlatRows): CallDigest;
   /**
-   * Digests of the rows of calls, computed by SQL in the warehouse and equal to `digestOf` of the rows from flatten.
-   * Calls without rows are left out. In the order of ids.
+   * Digests of the stored rows of calls, equal to `digestOf` of the rows from flatten. Reads the rows. Calls without rows are left out.
+   * In the order of ids.
    * @param dates UTC dates (null = no timestamp) under which rows may be: BigQuery reads, and bills, only these.
    * Without them it reads all.
    */

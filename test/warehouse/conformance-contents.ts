@@ -1,4 +1,4 @@
-/** Questions of reconcile to a warehouse: hashes beside guards, digests computed where the rows are, ids, orphans. */
+/** Questions of reconcile to a warehouse: hashes beside guards, digests of rows, ids, orphans. */
 import { describe, expect, test } from 'vitest';
 import { contentHash, countRows } from '../../src/warehouse/content-hash.ts';
 import type { CallDigest, CallLoad, IdRange, Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -30,7 +30,7 @@ const makeOddCall = (callId: string): CallLoad => {
 };
 
 const testDigests = (on: Fixture): void => {
-  test('digests computed by SQL are those of the sent rows, with odd values and without children too', async () => {
+  test('digests of stored rows are those of the sent rows, with odd values and without children too', async () => {
     const odd = makeOddCall(on.newId());
     const plain = makeCall({ callId: on.newId(), timestamp: null, utterances: 0, tags: 0, text: '' });
     const calls = [odd, plain];

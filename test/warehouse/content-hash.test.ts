@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Column } from '../../schemas/tables.ts';
-import { dialectOf as bigquery } from '../../src/warehouse/bigquery/dialect.ts';
 import { canonicalRow, contentHash, contentTables } from '../../src/warehouse/content-hash.ts';
 import { digestCall } from '../../src/warehouse/digest.ts';
-import { dialectOf as postgres } from '../../src/warehouse/postgres/dialect.ts';
 import { makeCall } from './batches.ts';
 
 const rowsOf = (over: Record<string, unknown> = {}) => makeCall({ callId: 'c-1', tags: 2, extra: over }).flatten();
@@ -14,14 +12,10 @@ test('equal content has one hash in each version, whatever the order of keys; do
   expect(contentHash({ ...rows, documents: [] })).toBe(contentHash(rows));
   expect(contentHash(rowsOf())).toBe('OlNsBSYiZMNCZimMtLsOli');
 });
-const warehouses = [
-  ['postgres', { documents: true, ...postgres({ schema: 'calls', documents: true }) }],
-  ['bigquery', { documents: true, ...bigquery('calls') }],
-] as const;
 
-test.each(warehouses)('%s: a changed value of any column changes hash and digest of its table alone', (_, rules) => {
+test('a changed value of any column changes hash and digest of its table alone', () => {
   const rows = rowsOf();
-  const [hash, digest] = [contentHash(rows), digestCall('c-1', rows, rules)];
+  const [hash, digest] = [contentHash(rows), digestCall('c-1', rows, true)];
   for (const table of contentTables) {
     for (const { name: column, type } of table.columns) {
       const changed = rows[table.name].map((row, n) =>
@@ -29,7 +23,7 @@ test.each(warehouses)('%s: a changed value of any column changes hash and digest
       );
       const other = { ...rows, [table.name]: changed };
       expect(contentHash(other), `${table.name}.${column}`).not.toBe(hash);
-      const { tables } = digestCall('c-1', other, rules);
+      const { tables } = digestCall('c-1', other, true);
       expect(Object.keys(tables).filter((name) => tables[name] !== digest.tables[name])).toEqual([table.name]);
     }
   }
@@ -72,6 +66,7 @@ test('equal values have one text, whatever their form', () => {
     ['json', '{"b":1,"a":[1.0,{"z":0,"y":-0}]}', '{ "a": [1, {"y": 0, "z": 0.0}], "b": 1e0 }'],
     ['int', '12', 12],
     ['timestamp', '-1', -1],
+    ['float', 'Infinity', Infinity],
     ['words', none, null],
   ] as const)
     expect(textOf(type, one)).toBe(textOf(type, other));
@@ -83,4 +78,5 @@ test('different values have different texts', () => {
   );
   expect(new Set(texts).size).toBe(texts.length);
   expect(textOf('text', '')).not.toBe(textOf('text', null));
+  expect(textOf('float', Infinity)).not.toBe(textOf('float', null));
 });

@@ -22,8 +22,8 @@ interface ComparedCalls {
 
 /**
  * @param range window of call time, searched for rows of unknown calls; without it there is no search.
- * @param level `guards` compares guard, content hash and number of child rows. `rows` also compares the digest of the
- * rows, computed in the warehouse.
+ * @param level `guards` compares guard, content hash and number of child rows. `rows` also compares the stored
+ * rows, value by value.
  * @throws CallsyncError of the store or the warehouse.
  */
 export const compareWarehouse = async (deps: IngestDeps, target: WarehouseTarget, input: ComparedCalls) => {

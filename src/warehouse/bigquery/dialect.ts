@@ -1,32 +1,7 @@
 /** GoogleSQL for the shared queries of warehouses, and for marts. */
-import type { Column, WordArrays } from '../../../schemas/tables.ts';
-import { fieldOf, floatText } from '../digest.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { QueryDialect } from '../reading.ts';
 import { coverDates, inPartitions } from './partitions.ts';
-
-const field = (text: string): string => `IFNULL(CONCAT(CAST(BYTE_LENGTH(${text}) AS STRING), ':', ${text}), '-')`;
-const floatSql = (value: string): string => `IF(${value} = 0, '0', FORMAT('%.16e', ${value}))`;
-
-const wordsSql = `IFNULL((SELECT STRING_AGG(CONCAT(${field('w.value')}, ${['w.start', 'w.length', 'w.score']
-  .map((value) => field(floatSql(value)))
-  .join(', ')}), '' ORDER BY position)
-    FROM UNNEST(r.words) AS w WITH OFFSET AS position), '')`;
-
-const numberField = (value: number | null | undefined): string => fieldOf(value == null ? null : floatText(value));
-
-const wordsText = ({ value, start, length, score }: WordArrays): string =>
-  value
-    .map((word, at) => fieldOf(word) + numberField(start[at]) + numberField(length[at]) + numberField(score[at]))
-    .join('');
-
-const textOf = ({ name, type }: Column): string => {
-  const value = `r.${name}`;
-  if (type === 'words') return wordsSql;
-  if (type === 'text') return value;
-  if (type === 'float') return floatSql(value);
-  return `CAST(${type === 'timestamp' ? `UNIX_MICROS(${value})` : value} AS STRING)`;
-};
 
 const timestampLiteral = (micros: number): string => {
   const date = new Date(Math.floor(micros / 1000)).toISOString();
@@ -46,14 +21,6 @@ export const dialectOf = (dataset: string): QueryDialect => ({
   SELECT t.call_id AS call_id, COUNT(*) AS n FROM \`${dataset}.${table}\` AS t WHERE ${where('t')} GROUP BY t.call_id
 ) AS ${table}_rows ON ${table}_rows.call_id = c.call_id`,
   column: ({ name }) => `t.${name}`,
-  text: textOf,
-  json: ({ name }) => `TO_JSON_STRING(r.${name})`,
-  field,
-  sha256: (text) => `TO_HEX(SHA256(${text}))`,
-  concat: (texts) => `CONCAT(${texts.join(', ')})`,
-  joinHashes: `STRING_AGG(g.h, '' ORDER BY g.h)`,
-  none: 'CAST(NULL AS STRING)',
-  wordsText,
 });
 
 export const bigqueryFragments: Fragments = {

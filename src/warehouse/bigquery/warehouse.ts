@@ -136,16 +136,13 @@ const idsPerQuery = 5_000;
 /** As many ids as one query takes, in the order in which BigQuery returns them. */
 const askOf = (queries: Queries): Ask =>
   async function* (sql, ids, how) {
-    if (ids === undefined) {
-      for await (const row of queries.stream({ sql })) yield withWordArrays(row);
-      return;
-    }
-    const sorted = [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-    for (const some of partsOf(sorted, idsPerQuery)) {
+    const sorted = ids && [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    for (const some of sorted === undefined ? [undefined] : partsOf(sorted, idsPerQuery)) {
       const salt = randomUUID();
-      const hashed = some.map((id) => hash('sha256', `${salt}${id}`, 'hex'));
-      const parameters = how === 'unlogged' ? { salt, ids: hashed } : { salt, ids: some };
-      yield* queries.stream({ sql, parameters, types: { ids: 'ARRAY<STRING>' } });
+      const sent = how === 'unlogged' ? some?.map((id) => hash('sha256', `${salt}${id}`, 'hex')) : some;
+      const parameters = sent && { salt, ids: sent };
+      for await (const row of queries.stream({ sql, parameters, types: { ids: 'ARRAY<STRING>' } }))
+        yield withWordArrays(row);
     }
   };
 

@@ -1,28 +1,8 @@
 /** PostgreSQL's SQL for the shared queries of warehouses, and for marts. */
-import type { Column } from '../../../schemas/tables.ts';
 import { toMicros, toTimestamp } from '../../postgres/database.ts';
 import { asBoolean, type Fragments } from '../fragments.ts';
 import type { QueryDialect } from '../reading.ts';
-import { wordsText } from './encoder.ts';
 import { type Layout, qualified, quote, wordArrays } from './layout.ts';
-
-const field = (text: string): string => `coalesce(octet_length(${text}) || ':' || ${text}, '-')`;
-const floatSql = (value: string): string =>
-  `CASE WHEN ${value} = 0 THEN '0' ELSE ltrim(to_char(${value}, '9.9999999999999999EEEE')) END`;
-
-/** The hash of the bytes that COPY sends: a text of each number takes 30 times as long. */
-const wordsSql = `(SELECT encode(sha256(string_agg(int4send(octet_length(sent)) || sent, '')), 'hex')
-    FROM (VALUES ${wordArrays('r')
-      .map((array) => `(array_send(${array}))`)
-      .join(', ')}) AS a(sent))`;
-
-const textOf = ({ name, type }: Column): string => {
-  const value = `r.${quote(name)}`;
-  if (type === 'words') return wordsSql;
-  if (type === 'float') return floatSql(value);
-  if (type === 'timestamp') return `${toMicros(value)}::text`;
-  return type === 'decimal' ? `trim_scale(${value})::text` : `${value}::text`;
-};
 
 /** The ids are the first parameter. */
 export const dialectOf = (layout: Layout): QueryDialect => ({
@@ -49,14 +29,6 @@ export const dialectOf = (layout: Layout): QueryDialect => ({
     if (type === 'timestamp') return toMicros(value).text;
     return type === 'json' || type === 'decimal' ? `${value}::text` : value;
   },
-  text: textOf,
-  json: ({ name }) => `r.${quote(name)}::text`,
-  field,
-  sha256: (text) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`,
-  concat: (texts) => texts.join(' || '),
-  joinHashes: `string_agg(g.h, '' ORDER BY g.h COLLATE "C")`,
-  none: 'NULL::text',
-  wordsText,
 });
 
 export const postgresFragments: Fragments = {

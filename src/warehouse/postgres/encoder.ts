@@ -18,13 +18,6 @@ const writeWords = (writer: BinaryCopyWriter, words: WordArrays, content?: unkno
   writer.float8Array(words.score);
 };
 
-/** The hash of the bytes that COPY sends, as digests computed by the server have it. */
-export const wordsText = (words: WordArrays): string => {
-  const writer = new BinaryCopyWriter();
-  writeWords(writer, words);
-  return writer.hash();
-};
-
 /** Whether `string_to_array(content, ' ')` has these words; of an empty text, it has none. */
 const isSplit = (content: string, words: WordArrays['value']): boolean => {
   let at = 0;
