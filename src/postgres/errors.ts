@@ -50,11 +50,15 @@ const plainMessages = /^(08|25|28|3D|53|55|57|42501|42701|42710|42P0[67])/;
 /** Parts of an error of Node or PostgreSQL that name no value of a row, as a message or a detail of the server may. */
 const parts = ['hostname', 'address', 'port', 'path', 'schema', 'table', 'column', 'constraint'] as const;
 type DriverError = Readonly<
-  Partial<Record<'code' | 'message' | 'detail' | 'syscall' | (typeof parts)[number], string>>
+  Partial<Record<'code' | 'message' | 'detail' | 'syscall' | 'routine' | (typeof parts)[number], string>>
 >;
 
-const matchFault = ({ code = '', message = '', syscall }: DriverError): Fault => {
-  const text = `${isUntrusted(code) ? 'untrusted ' : syscall === 'open' ? 'open ' : ''}${code} ${message}`;
+/** Where the server refuses a statement whose columns have changed since the connection first read it: it says so in its own language. */
+const changedColumns = 'RevalidateCachedQuery';
+
+const matchFault = ({ code = '', message = '', syscall, routine }: DriverError): Fault => {
+  const said = routine === changedColumns ? 'cached plan' : message;
+  const text = `${isUntrusted(code) ? 'untrusted ' : syscall === 'open' ? 'open ' : ''}${code} ${said}`;
   return databaseFaults.find(({ pattern }) => pattern.test(text)) as Fault;
 };
 
@@ -81,8 +85,10 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
 export const isDriverError = (cause: unknown): boolean =>
   isState(String((cause as DriverError).code)) || !/_(ERROR|URL_INVALID)$/.test(matchFault(cause as DriverError).code);
 
-const stateOf = (error: unknown): unknown =>
-  error instanceof CallsyncError ? (error.cause as { readonly code?: unknown } | undefined)?.code : undefined;
+const causeOf = (error: unknown): DriverError =>
+  ((error instanceof CallsyncError ? error.cause : error) ?? {}) as DriverError;
+
+const stateOf = (error: unknown): unknown => (error instanceof CallsyncError ? causeOf(error).code : undefined);
 
 /** SQLSTATE serialization_failure and deadlock_detected: PostgreSQL ended the transaction so that another one could continue. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(String(stateOf(error)));
@@ -90,12 +96,10 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 /** SQLSTATE lock_not_available: another session held the lock for longer than `lock_timeout`. */
 export const isLocked = (error: unknown): boolean => stateOf(error) === '55P03';
 
-const says = (error: unknown, message: RegExp): error is Error =>
-  error instanceof Error &&
-  message.test(error instanceof CallsyncError ? String((error.cause as Error | undefined)?.message) : error.message);
-
-/** Columns that a named statement returns have changed since the connection first read it: another connection reads it anew. */
-export const isStale = (error: unknown): error is Error => says(error, /^cached plan/);
+/** Another connection may do: this one knows other columns of a statement, or a failover has left it at a standby. */
+export const isStale = (error: unknown): error is Error =>
+  causeOf(error).routine === changedColumns || causeOf(error).code === '25006';
 
 /** The statement may still run, so callsync can send nothing else on this connection. */
-export const isUnanswered = (error: unknown): error is Error => says(error, /^query read timeout$/i);
+export const isUnanswered = (error: unknown): error is Error =>
+  error instanceof Error && /^query read timeout$/i.test(causeOf(error).message ?? '');

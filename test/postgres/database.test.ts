@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
 import { type Database, openDatabase, sql } from '../../src/postgres/database.ts';
+import { isStale, postgresError } from '../../src/postgres/errors.ts';
 import { openLink } from '../support/link.ts';
 import { useOpened } from '../support/opened.ts';
 import { useDatabase } from '../support/postgres.ts';
@@ -51,6 +52,22 @@ test('a statement is read once a connection, planned each time, and read anew fo
   await db.pool.query('ALTER TABLE changing ADD COLUMN b integer; INSERT INTO changing VALUES (1, 2)');
   await expect(ask()).rejects.toMatchObject({ kind: 'transient' });
   expect(await ask()).toEqual([{ a: 1, b: 2 }]);
+});
+
+test('a connection that a failover leaves at a standby goes: the next one may reach the primary', async () => {
+  await db.pool.query('CREATE TABLE written (a integer)');
+  const small = openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', max: 1 });
+  onTestFinished(() => small.close());
+  await small.query('SET default_transaction_read_only = on');
+  const write = () => small.transaction((tx) => tx.query`INSERT INTO written VALUES (${1})`);
+  await expect(write()).rejects.toMatchObject({ code: 'DATABASE_READ_ONLY', kind: 'transient' });
+  await write();
+});
+
+test('changed columns are told in whatever language the server speaks', () => {
+  const said = { code: '0A000', routine: 'RevalidateCachedQuery', message: 'gecachter Plan' };
+  const error = postgresError('test', Object.assign(new Error(said.message), said));
+  expect([error.kind, isStale(error)]).toEqual(['transient', true]);
 });
 
 test('a connection that is cut during a copy is a transient error', async () => {
