@@ -45,6 +45,7 @@ interface TableResource {
   readonly type?: string;
   readonly description?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly expirationTime?: string;
   readonly schema?: { readonly fields?: readonly WireField[] };
   readonly timePartitioning?: { readonly expirationMs?: string };
 }
@@ -53,8 +54,10 @@ const ensureTable = async (deps: Connection, relation: Relation): Promise<void> 
   const { config } = deps;
   const path = `/datasets/${config.dataset}/tables`;
   const wanted = tableResource(config, relation);
-  const found = await tryGet<TableResource>(deps, `${path}/${relation.name}`);
-  if (found === undefined) return void (await change(deps, { method: 'POST', path, json: wanted }));
+  const find = () => tryGet<TableResource>(deps, `${path}/${relation.name}`);
+  // A dataset may hand down to a new table when it, or its partitions, end.
+  const found = (await find()) ?? (await change(deps, { method: 'POST', path, json: wanted }).then(find));
+  if (found === undefined) return;
   refuseKind(relation.name, found, 'TABLE');
   const fields = extendFields(relation, found.schema?.fields ?? []);
   const expiry = wanted.timePartitioning?.expirationMs;
@@ -62,7 +65,10 @@ const ensureTable = async (deps: Connection, relation: Relation): Promise<void> 
     ...(fields === undefined ? {} : { schema: { fields } }),
     ...(found.description === relation.description ? {} : { description: relation.description }),
     ...(sameLabels(found.labels, config.labels) ? {} : { labels: { ...found.labels, ...config.labels } }),
-    ...(expiry === found.timePartitioning?.expirationMs ? {} : { timePartitioning: wanted.timePartitioning }),
+    ...(expiry === found.timePartitioning?.expirationMs
+      ? {}
+      : { timePartitioning: { ...wanted.timePartitioning, expirationMs: expiry ?? null } }),
+    ...(found.expirationTime === undefined ? {} : { expirationTime: null }),
   };
   if (Object.keys(patch).length === 0) return;
   if (config.api_endpoint !== undefined) await alterEmulated(deps, relation, found.schema?.fields ?? []);

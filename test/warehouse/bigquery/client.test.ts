@@ -195,6 +195,29 @@ test('dataset, staging dataset and tables are asked for with location, labels, k
   for (const expiry of expiries) expect(expiry).toMatchObject({ expirationMs: String(30 * 86_400_000) });
 });
 
+test('tables keep their rows, whatever end the dataset hands down to new ones', async () => {
+  const made = new Map<string | undefined, { readonly timePartitioning?: object }>();
+  respond = (path, method) => {
+    if (method === 'POST' && pathOf(path).endsWith('/tables')) {
+      const table = JSON.parse(requests.at(-1)?.body ?? '');
+      const timePartitioning = table.timePartitioning && { ...table.timePartitioning, expirationMs: '5184000000' };
+      made.set(table.tableReference.tableId, { ...table, timePartitioning, expirationTime: '1900000000000' });
+    }
+    const body = made.get(pathOf(path).split('/').at(-1));
+    return body === undefined ? respondAsProject(path, method) : { status: 200, body };
+  };
+  await openBigquery({ name: 'x', config: configOf({ api_endpoint: url, dataset: 'fresh' }) }).migrate();
+  const patched = new Map(
+    requests.filter(({ method }) => method === 'PATCH').map(({ path, body }) => [pathOf(path).split('/').at(-1), body]),
+  );
+  expect(made.size).toBeGreaterThan(10);
+  for (const [name, { timePartitioning: own }] of made)
+    expect(JSON.parse(patched.get(name) ?? '')).toEqual({
+      expirationTime: null,
+      ...(own && { timePartitioning: { ...own, expirationMs: null } }),
+    });
+});
+
 test.each([
   ['a dataset elsewhere', 'elsewhere', { code: 'BIGQUERY_LOCATION', hint: expect.stringContaining('location: US') }],
   ['a table in the place of the view of words', 'rows', { code: 'BIGQUERY_SCHEMA' }],
