@@ -149,16 +149,8 @@ export const listBigqueryStatements = (config: BigqueryWarehouseConfig): readonl
     name: string,
     { unknownPartitions = false, ...wanted }: Partial<Example> & { readonly unknownPartitions?: boolean },
   ): Statement => {
-    const part = exampleBatch({ dates: ['2026-03-01', '2026-03-02', '2026-03-05'], ...wanted });
-    const load = {
-      part,
-      last: true,
-      sent: 500,
-      changedBefore: 0,
-      stagedRows: 500,
-      unknownPartitions,
-      filled: allFilled,
-    };
+    const batch = exampleBatch({ dates: ['2026-03-01', '2026-03-02', '2026-03-05'], ...wanted });
+    const load = { batch, stagedRows: 500, unknownPartitions, filled: allFilled };
     return { name, sql: writeLoadScript({ ...load, dataset, staging, layout: config }) };
   };
   const logs = { deliveries: [{ received_at: microsOf('2026-03-05') }], verdicts: [{}] };

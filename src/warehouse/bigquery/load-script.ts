@@ -10,19 +10,10 @@ import type { LoadBatch } from '../warehouse.ts';
 import { decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, datesOf, inPartitions, isMoved, partitionOf } from './partitions.ts';
 
-/** A commit of a load, which is cut into parts where it touches too many partitions. */
-export interface Part {
-  readonly part: LoadBatch;
-  /** False for the earlier parts: the last one writes the row in `loads`. */
-  readonly last: boolean;
-  /** Calls and tombstones of the whole load, and those that its earlier parts changed. */
-  readonly sent: number;
-  readonly changedBefore: number;
+interface ScriptInput {
+  readonly batch: LoadBatch;
   /** Whether an earlier ledger may have written calls under dates that this one never sent. */
   readonly unknownPartitions: boolean;
-}
-
-interface ScriptInput extends Part {
   /** `project.dataset`. */
   readonly dataset: string;
   /** `project.dataset.table`. */
@@ -34,8 +25,8 @@ interface ScriptInput extends Part {
 }
 
 export const writeLoadScript = (input: ScriptInput): string => {
-  const { part, last, layout } = input;
-  const [calls, tombstones] = [part.calls.length > 0, part.tombstones.length > 0];
+  const { batch, layout } = input;
+  const [calls, tombstones] = [batch.calls.length > 0, batch.tombstones.length > 0];
   const tables = keptTables(layout.documents);
   const within = partitionFilter(input);
   const deletions = tables.map(({ name }) => deleteRows(input, name, within('t')));
@@ -54,9 +45,7 @@ export const writeLoadScript = (input: ScriptInput): string => {
     ...(looksUpDates(input) ? [findUnknownDates(input)] : []),
     ...(calls ? [claimCalls(input, within('c'))] : []),
     ...(tombstones ? [claimTombstones(input)] : []),
-    ...(calls || tombstones
-      ? [`SET claimed = ${part.calls.length + part.tombstones.length} - ARRAY_LENGTH(refused);`]
-      : []),
+    ...(calls || tombstones ? [`SET claimed = ${countSent(batch)} - ARRAY_LENGTH(refused);`] : []),
     ...(tombstones ? removal : []),
     ...(calls ? [when('claimed > 0', additions)] : []),
     ...(tombstones
@@ -68,7 +57,7 @@ export const writeLoadScript = (input: ScriptInput): string => {
         ]
       : []),
     ...logTables.flatMap((table) => mergeLog(input, table)),
-    ...(last ? [insertLoad(input)] : []),
+    insertLoad(input),
     'COMMIT TRANSACTION;',
     'SELECT claimed AS changed, UNIX_MICROS(CURRENT_TIMESTAMP()) AS committed_at;',
   ];
@@ -82,22 +71,22 @@ export const writeLoadScript = (input: ScriptInput): string => {
  */
 const partitionFilter = (input: ScriptInput): ((alias: string) => string) => {
   // Old and new dates of the calls.
-  const ranges = coverDates([...input.part.calls, ...input.part.tombstones].flatMap(datesOf));
+  const ranges = coverDates([...input.batch.calls, ...input.batch.tombstones].flatMap(datesOf));
   return (alias) => {
     const known = inPartitions(`${alias}.call_timestamp`, ranges);
     return looksUpDates(input) ? `(${known} OR DATE(${alias}.call_timestamp) IN UNNEST(unknown_dates))` : known;
   };
 };
 
-const looksUpDates = ({ unknownPartitions, part }: ScriptInput) => unknownPartitions || part.tombstones.length > 0;
+const looksUpDates = ({ unknownPartitions, batch }: ScriptInput) => unknownPartitions || batch.tombstones.length > 0;
 
 const when = (condition: string, statements: readonly string[]): string =>
   [`IF ${condition} THEN`, ...statements, 'END IF;'].join('\n');
 
-const declareVariables = ({ part }: ScriptInput): string =>
-  `DECLARE this_load STRING DEFAULT ${quote(part.loadId)};
-DECLARE this_epoch INT64 DEFAULT ${part.epoch};
-DECLARE this_flatten INT64 DEFAULT ${part.flattenVersion};
+const declareVariables = ({ batch }: ScriptInput): string =>
+  `DECLARE this_load STRING DEFAULT ${quote(batch.loadId)};
+DECLARE this_epoch INT64 DEFAULT ${batch.epoch};
+DECLARE this_flatten INT64 DEFAULT ${batch.flattenVersion};
 DECLARE claimed INT64 DEFAULT 0;
 DECLARE refused ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
@@ -137,7 +126,7 @@ const findUnknownDates = ({ dataset, staging }: ScriptInput): string =>
  * calls none is. Calls that ever moved are compared with `moved_calls` too, because this load may not know the partition
  * of the stored row. A call that has the same revision is claimed where its flatten version is lower, or by force.
  */
-const claimCalls = ({ dataset, staging, part }: ScriptInput, withinC: string): string =>
+const claimCalls = ({ dataset, staging, batch }: ScriptInput, withinC: string): string =>
   `SET refused = ARRAY(
   SELECT s.n
   FROM \`${staging}\` AS s
@@ -157,7 +146,7 @@ const claimCalls = ({ dataset, staging, part }: ScriptInput, withinC: string): s
         WHERE x.kind = 'call'
           AND (g.ledger_epoch > this_epoch
             OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
-            OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= this_flatten${part.force === true ? ' + 1' : ''}))
+            OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= this_flatten${batch.force === true ? ' + 1' : ''}))
       )
     )
 );`;
@@ -240,8 +229,8 @@ const deleteErased = ({ dataset, staging }: ScriptInput, table: string): string 
 WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'tombstone');`;
 
 /** Guards of claimed calls that moved, or that were found under a date that this ledger did not send. */
-const recordMoves = ({ dataset, staging, part, unknownPartitions }: ScriptInput): string[] =>
-  !part.calls.some(isMoved) && !unknownPartitions
+const recordMoves = ({ dataset, staging, batch, unknownPartitions }: ScriptInput): string[] =>
+  !batch.calls.some(isMoved) && !unknownPartitions
     ? []
     : [
         mergeRows(
@@ -275,8 +264,8 @@ const mergeTombstones = ({ dataset, staging }: ScriptInput): string =>
   );
 
 /** Log rows by key; the last row of the batch wins. The column of the partition never changes for a key. */
-const mergeLog = ({ dataset, staging, part, layout }: ScriptInput, { name, key, columns }: Table): string[] => {
-  const rows = part.logs[name as keyof LoadBatch['logs']] ?? [];
+const mergeLog = ({ dataset, staging, batch, layout }: ScriptInput, { name, key, columns }: Table): string[] => {
+  const rows = batch.logs[name as keyof LoadBatch['logs']] ?? [];
   if (rows.length === 0) return [];
   const dates = () => rows.map((row) => partitionOf(row.received_at as number | null));
   const within = name === 'deliveries' ? ` AND ${inPartitions('t.received_at', coverDates(dates()))}` : '';
@@ -315,12 +304,14 @@ WHEN NOT MATCHED THEN INSERT (${columns.join(', ')})
   VALUES (${columns.map((column) => `x.${column}`).join(', ')});`;
 
 /** A load that is applied again keeps the row of its first commit. */
-const insertLoad = ({ dataset, part, sent, changedBefore }: ScriptInput): string =>
+const insertLoad = ({ dataset, batch }: ScriptInput): string =>
   `INSERT INTO \`${dataset}.loads\`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, ${quote(part.origin)}, ${sent}, ${changedBefore} + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, ${quote(batch.origin)}, ${countSent(batch)}, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM \`${dataset}.loads\` AS l);`;
+
+const countSent = ({ calls, tombstones }: LoadBatch): number => calls.length + tombstones.length;
 
 const callValue = (column: Column, layout: Layout): string => {
   if (column.name === 'call_id') return 's.call_id';

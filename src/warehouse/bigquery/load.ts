@@ -4,16 +4,16 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
 import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
-import { transient } from '../../lib/errors.ts';
+import { terminal, transient } from '../../lib/errors.ts';
 import { canonicalDecimal, contentHash } from '../content-hash.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
 import type { Connection } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Layout, stagedTables, stagingFields } from './ddl.ts';
 import { faultOf, judge } from './errors.ts';
-import { type Part, writeLoadScript } from './load-script.ts';
+import { writeLoadScript } from './load-script.ts';
 import { encryptionOf, tableResource } from './migrate.ts';
-import { isMoved, splitByPartitions } from './partitions.ts';
+import { datesOf, isMoved, mostDates } from './partitions.ts';
 import { type Jobs, jobTimeoutMs, type Queries, queryConfiguration } from './queries.ts';
 import type { Quota } from './quota.ts';
 import { failTo, type RetryRules, retry, unless } from './retry.ts';
@@ -33,23 +33,21 @@ interface LoadDeps extends Connection {
 const maxQuotaWaitMs = 15_000;
 const maxRestages = 5;
 
-/** See `Warehouse.load`. Rejects with CallsyncError BIGQUERY_…; earlier commits stay. */
+/** See `Warehouse.load`. Rejects with CallsyncError BIGQUERY_…; TOO_LARGE if a job may not touch so many days. */
 export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: AbortSignal): Promise<LoadResult> => {
-  const ids = [...batch.calls, ...batch.tombstones].map(({ callId }) => callId);
-  if (new Set(ids).size < ids.length) throw new Error(`load ${batch.loadId} names a call twice`);
-  const sent = ids.length;
+  const entries = [...batch.calls, ...batch.tombstones];
+  const sent = entries.length;
+  if (new Set(entries.map(({ callId }) => callId)).size < sent)
+    throw new Error(`load ${batch.loadId} names a call twice`);
   const logRows = Object.values(batch.logs).reduce((sum, rows) => sum + rows.length, 0);
   if (sent + logRows === 0) return { changed: 0, unchanged: 0 };
+  // Callers divide a load that is refused for its size.
+  if (new Set(entries.flatMap(datesOf)).size > mostDates)
+    throw terminal('BIGQUERY_TOO_LARGE', `The calls of load ${batch.loadId} are on more than ${mostDates} days.`, {
+      hint: 'Lower `max_calls_per_load`.',
+    });
   const unknownPartitions = await deps.hasUnknownPartitions(batch.epoch);
-  const parts = splitByPartitions(batch);
-  let changed = 0;
-  let committedAt = 0;
-  for (const [index, part] of parts.entries()) {
-    const last = index === parts.length - 1;
-    const done = await commitPart(deps, { part, last, sent, unknownPartitions, changedBefore: changed }, signal);
-    changed += done.changed;
-    committedAt = done.committedAt;
-  }
+  const { changed, committedAt } = await commit(deps, { batch, unknownPartitions }, signal);
   if (batch.tombstones.length > 0) await deps.staging.dropLeftovers();
   return { changed, unchanged: sent - changed, committedAt };
 };
@@ -70,24 +68,25 @@ type Names = ReturnType<typeof createNames>;
  * The answer of the script of a commit.
  * `committedAt` = microseconds.
  */
-const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal) => {
+const commit = async (deps: LoadDeps, task: Task, signal?: AbortSignal) => {
   await awaitQuota(deps, signal);
-  const encoded = await encodeBatch(task.part, deps.config, deps.compress);
-  const names = createNames(deps, task.part);
+  const { batch } = task;
+  const encoded = await encodeBatch(batch, deps.config, deps.compress);
+  const names = createNames(deps, batch);
   try {
     for (let round = 0; round < maxRestages; round += 1) {
       const table = await stage(deps, names, encoded, signal);
-      const commit = await apply(deps, names, { ...task, table, ...encoded }, signal);
-      if (commit === undefined) continue;
+      const committed = await apply(deps, names, { ...task, table, ...encoded }, signal);
+      if (committed === undefined) continue;
       await deps.staging.drop(table);
-      return commit;
+      return committed;
     }
   } finally {
     // One load job for each staging table.
-    const hasChanges = task.part.calls.some(({ partitions }) => partitions.length > 0);
+    const hasChanges = batch.calls.some(({ partitions }) => partitions.length > 0);
     await deps.quota.spend(Math.max(1, names.count.tables), hasChanges);
   }
-  throw transient('BIGQUERY_STAGING_LOST', `The staging table of ${task.part.loadId} was lost ${maxRestages} times.`);
+  throw transient('BIGQUERY_STAGING_LOST', `The staging table of ${batch.loadId} was lost ${maxRestages} times.`);
 };
 
 const awaitQuota = async (deps: LoadDeps, signal?: AbortSignal): Promise<void> => {
@@ -115,7 +114,8 @@ const stage = (deps: LoadDeps, names: Names, encoded: EncodedBatch, signal?: Abo
   return retry(deps.pause, loadOnce, rulesOf(signal)).catch(failTo(`stage a load of warehouse "${deps.name}"`));
 };
 
-type Application = Part & EncodedBatch & { readonly table: string };
+type Task = { readonly batch: LoadBatch; readonly unknownPartitions: boolean };
+type Application = Task & EncodedBatch & { readonly table: string };
 
 /** Undefined when the staging table was lost before the script could read it. */
 const apply = async (deps: LoadDeps, names: Names, task: Application, signal?: AbortSignal) => {

@@ -2,7 +2,7 @@
 
 import { childTables, keptTables } from '../../../schemas/tables.ts';
 import { dateOf, dayMs } from '../../lib/timestamps.ts';
-import type { CallGuard, CallLoad, LoadBatch, TombstoneLoad } from '../warehouse.ts';
+import type { CallGuard, CallLoad, TombstoneLoad } from '../warehouse.ts';
 import { type Layout, quote } from './ddl.ts';
 
 /** Most ranges in one predicate: keeps the longest script far below the 1 MB that a query may have. */
@@ -43,8 +43,7 @@ export const inPartitions = (column: string, ranges: readonly DayRange[]): strin
 };
 
 /** A job may modify 4,000 partitions; half of them leaves room for days that a range of dates covers as well. */
-const maxPartitionsPerCommit = 2_000;
-
+export const mostDates = 2_000;
 const isCall = (entry: CallLoad | TombstoneLoad): entry is CallLoad => 'flatten' in entry;
 
 /** Every date under which rows of the call may be found before and after the load. */
@@ -53,32 +52,6 @@ export const datesOf = (entry: CallLoad | TombstoneLoad): readonly (string | nul
 
 /** Whether the call was or will be sent under more than one date. */
 export const isMoved = (entry: CallLoad): boolean => new Set(datesOf(entry)).size > 1;
-
-/** Cuts the batch, in the order of dates, where more than `limit` dates come together. The last part has the log rows. */
-export const splitByPartitions = (batch: LoadBatch, limit = maxPartitionsPerCommit): readonly LoadBatch[] => {
-  const entries = [...batch.calls, ...batch.tombstones].sort((a, b) => compare(firstDate(a), firstDate(b)));
-  const parts: (CallLoad | TombstoneLoad)[][] = [[]];
-  let dates = new Set<string | null>();
-  for (const entry of entries) {
-    const own = datesOf(entry);
-    if (dates.size > 0 && new Set([...dates, ...own]).size > limit) {
-      parts.push([]);
-      dates = new Set();
-    }
-    for (const date of own) dates.add(date);
-    parts.at(-1)?.push(entry);
-  }
-  if (parts.length === 1) return [batch];
-  return parts.map((part, index) => ({
-    ...batch,
-    calls: part.filter(isCall),
-    tombstones: part.filter((entry): entry is TombstoneLoad => !isCall(entry)),
-    logs: index === parts.length - 1 ? batch.logs : {},
-  }));
-};
-
-const firstDate = (entry: CallLoad | TombstoneLoad): string => datesOf(entry).find((date) => date !== null) ?? '';
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 // Removing calls that the ledger does not know.
 

@@ -148,15 +148,14 @@ describe('one load', () => {
     await expect(warehouse.load(newBatch())).rejects.toMatchObject(refusal);
   });
 
-  test('of calls on more days than one job may touch is cut into several commits, and one row of loads', async () => {
+  test('of calls on more days than one job may touch is refused before it is sent, so that callers divide it', async () => {
     const dates = (from: number) =>
       Array.from({ length: 900 }, (_, index) => new Date((from + index * 3) * 86_400_000).toISOString().slice(0, 10));
     const calls = [0, 1, 2].map((from) => makeCall({ callId: `wide-${from}`, partitions: dates(from) }));
     const before = acceptedNow();
-    const batch = makeBatch({ calls });
-    expect(await setup.warehouse.load(batch)).toMatchObject({ changed: 3, unchanged: 0 });
-    expect(acceptedNow()).toMatchObject({ load: before.load + 2, script: before.script + 2 });
-    expect(await changedIn(batch)).toEqual([{ n: 3 }]);
+    await expect(setup.warehouse.load(makeBatch({ calls }))).rejects.toMatchObject({ code: 'BIGQUERY_TOO_LARGE' });
+    expect(acceptedNow()).toEqual(before);
+    expect(await setup.warehouse.load(makeBatch({ calls: calls.slice(1) }))).toMatchObject({ changed: 2 });
   });
 });
 

@@ -19,11 +19,10 @@ test('every statement, printed for review', async () => {
 const dates = ['2026-01-01', '2026-01-02', '2026-03-01', null];
 const scriptOf = (wanted: Partial<Parameters<typeof exampleBatch>[0]> = {}, filled = allFilled): string => {
   const logs = { deliveries: [{ received_at: Date.parse('2026-01-09') * 1000 }] };
-  const part = { ...exampleBatch({ dates, calls: true, moved: true, logs, ...wanted }), loadId: "l'1" };
-  const counts = { sent: 2, changedBefore: 0, stagedRows: 2, filled };
+  const batch = { ...exampleBatch({ dates, calls: true, moved: true, logs, ...wanted }), loadId: "l'1" };
   const layout = { documents: true };
   return writeLoadScript({
-    ...{ part, last: true, unknownPartitions: false, ...counts, dataset: 'p.d', staging: 'p.d.s', layout },
+    ...{ batch, unknownPartitions: false, stagedRows: 2, filled, dataset: 'p.d', staging: 'p.d.s', layout },
   });
 };
 

@@ -543,7 +543,7 @@ END IF;
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 3, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
@@ -865,7 +865,7 @@ WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, w
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 1, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
@@ -1132,7 +1132,7 @@ END IF;
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 3, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
@@ -1380,7 +1380,7 @@ END IF;
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 3, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
@@ -1478,7 +1478,7 @@ WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, w
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 0, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
@@ -1593,7 +1593,7 @@ WHERE s.kind = 'tombstone' AND t.call_id = s.call_id;
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 1, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
