@@ -5,14 +5,19 @@ import { a, withDefault } from './config/values.ts';
 const { count, oneOf } = withDefault;
 
 const windowSchema = z.strictObject({
-  axis: z.enum(['timestamp', 'qualified']).describe('What is cut.'),
-  from: z.string().describe('Name of the lower bound.'),
-  to: z.string().describe('Name of the upper bound.'),
+  /** Axis that is cut. */
+  axis: z.enum(['timestamp', 'qualified']),
+  /** Name of the lower bound. */
+  from: z.string(),
+  /** Name of the upper bound. */
+  to: z.string(),
 });
 
 const sizes = {
-  defaultSize: a.count.describe('Records a page when the request does not say.'),
-  maxSize: a.count.describe('Most records a page.'),
+  /** Records a page when the request does not say. */
+  defaultSize: a.count,
+  /** Most records a page. */
+  maxSize: a.count,
 };
 
 const pagingSchema = z.discriminatedUnion('style', [
@@ -20,17 +25,22 @@ const pagingSchema = z.discriminatedUnion('style', [
     style: z.literal('offset'),
     offset: z.string(),
     size: z.string(),
-    maxOffset: a.count.optional().describe('Greatest offset.'),
-    beyondMax: oneOf(['refuse', 'clamp'], 'refuse').describe('A greater one is 400, or taken for this one.'),
+    /** Greatest offset. */
+    maxOffset: a.count.optional(),
+    /** A greater one is 400, or taken for this one. */
+    beyondMax: oneOf(['refuse', 'clamp'], 'refuse'),
     ...sizes,
   }),
   z.strictObject({ style: z.literal('page'), page: z.string(), size: z.string(), first: z.number().int(), ...sizes }),
   z.strictObject({
     style: z.literal('cursor'),
-    cursor: z.string().describe('Request parameter.'),
+    /** Request parameter. */
+    cursor: z.string(),
     size: z.string(),
-    bodyPath: a.text.describe('Where the body holds the next cursor.'),
-    header: a.text.describe('Which response header holds the next cursor.'),
+    /** Path of the next cursor in the body. */
+    bodyPath: a.text,
+    /** Response header that holds the next cursor. */
+    header: a.text,
     ...sizes,
   }),
   z.strictObject({
@@ -52,31 +62,52 @@ const versionSchema = z.discriminatedUnion('by', [
 
 export const dialectSchema = z.strictObject({
   description: z.string(),
-  scheme: z.enum(['bearer', 'Token']).describe('Authorization scheme.'),
-  version: versionSchema.describe('How the version is selected.'),
-  paging: pagingSchema.describe('Style of paging.'),
-  windows: z.array(windowSchema).describe('Window parameters; none has effect when empty.'),
-  format: z.enum(['iso', 'epoch_seconds', 'epoch_milliseconds']).describe('Form of window bounds.'),
-  bounds: z.enum(['inclusive', 'half_open', 'open']).describe('Which bounds belong to the window.'),
-  boundStepMs: count(1).describe('Bounds are cut to multiples, such as to their date.'),
-  boundThrough: a.off.describe('The upper bound means the whole of its step.'),
-  boundZoneMinutes: z.number().int().default(0).describe('Bounds are taken for local times, so far ahead of UTC.'),
-  longestMs: a.count.optional().describe('Of a longer window, the list shows only so much from its beginning.'),
-  longestEnd: a.off.describe('It shows so much from its end instead.'),
-  records: z.string().describe('Path of the records in the body; empty = the body is the array.'),
-  totalPath: a.text.describe('Where the body holds the total.'),
-  totalHeader: a.text.describe('Which response header holds the total.'),
-  cap: a.count.optional().describe('Most records a query can reach, without any marker.'),
-  capTotal: oneOf(['capped', 'true'], 'capped').describe(
-    'Whether the total of a query above the cap is the cap, or what really matches.',
-  ),
-  newestFirst: a.off.describe('Descending order on every axis.'),
-  overMax: z.enum(['refuse', 'clamp']).describe('What a page size above the maximum does.'),
-  order: a.text.describe('Parameter that names the axis of the order.'),
-  status: a.text.describe('Parameter that filters by status.'),
-  exclude: a.text.describe('Parameter that leaves first-level fields out.'),
-  single: z.boolean().describe('Whether GET /calls/{unique_id} exists.'),
-  errors: z.enum(['detail', 'list']).describe('Form of error bodies.'),
+  /** Authorization scheme. */
+  scheme: z.enum(['bearer', 'Token']),
+  /** How the version is selected. */
+  version: versionSchema,
+  /** Style of paging. */
+  paging: pagingSchema,
+  /** Window parameters; none has effect when empty. */
+  windows: z.array(windowSchema),
+  /** Form of window bounds. */
+  format: z.enum(['iso', 'epoch_seconds', 'epoch_milliseconds']),
+  /** Bounds that belong to the window. */
+  bounds: z.enum(['inclusive', 'half_open', 'open']),
+  /** Bounds are cut to multiples, such as to their date. */
+  boundStepMs: count(1),
+  /** The upper bound means the whole of its step. */
+  boundThrough: a.off,
+  /** Bounds are taken for local times, so far ahead of UTC. */
+  boundZoneMinutes: z.number().int().default(0),
+  /** Of a longer window, the list shows only so much from its beginning. */
+  longestMs: a.count.optional(),
+  /** The list shows so much from the end of a longer window instead. */
+  longestEnd: a.off,
+  /** Path of the records in the body; empty = the body is the array. */
+  records: z.string(),
+  /** Path of the total in the body. */
+  totalPath: a.text,
+  /** Response header that holds the total. */
+  totalHeader: a.text,
+  /** Most records a query can reach, without any marker. */
+  cap: a.count.optional(),
+  /** Whether the total of a query above the cap is the cap, or what really matches. */
+  capTotal: oneOf(['capped', 'true'], 'capped'),
+  /** Descending order on every axis. */
+  newestFirst: a.off,
+  /** Effect of a page size above the maximum. */
+  overMax: z.enum(['refuse', 'clamp']),
+  /** Parameter that names the axis of the order. */
+  order: a.text,
+  /** Parameter that filters by status. */
+  status: a.text,
+  /** Parameter that leaves first-level fields out. */
+  exclude: a.text,
+  /** Whether GET /calls/{unique_id} exists. */
+  single: z.boolean(),
+  /** Form of error bodies. */
+  errors: z.enum(['detail', 'list']),
 });
 export type Dialect = z.output<typeof dialectSchema>;
 export type DialectInput = z.input<typeof dialectSchema>;

@@ -19,11 +19,8 @@ export const faultKinds = [
   'error_500',
   'html_502',
   'unavailable_503',
-  'unavailable_503_seconds',
-  'unavailable_503_date',
   'too_many_429',
   'reset_before_headers',
-  'reset_after_headers',
   'truncated_body',
   'slow_body',
   'wrong_length',
@@ -39,139 +36,181 @@ export const faultKinds = [
 export type FaultKind = (typeof faultKinds)[number];
 
 const callsSchema = z.strictObject({
-  count: natural(2_000, 4_000_000).describe('Calls planned over the range.'),
-  from: instant.optional().describe('Start of the range of call times, inclusive; 30 days before `to` by default.'),
-  to: instant.optional().describe("End of the range, exclusive; the simulator's now, floored to a minute, by default."),
-  density: oneOf(['office', 'even'], 'office').describe('Calls follow office hours (UTC), or not.'),
-  precision: oneOf(['seconds', 'milliseconds'], 'seconds').describe('Precision of timestamp and qualified.'),
-  printedPrecision: optional(z.enum(['seconds', 'milliseconds'])).describe(
-    'Precision of times in records; that of the list’s filters by default.',
-  ),
-  printedOffMs: natural(0).describe(
-    'Times in records differ from those that the list filters by, by up to so many milliseconds either way.',
-  ),
-  printedZoneMinutes: optional(z.number().int()).describe(
-    'Times in records are local times without a zone, so many minutes ahead of UTC; UTC with a Z by default.',
-  ),
-  utterances: natural(40, 5_000).describe('Mean utterances of a call (± 25%).'),
-  words: between(1, 100, 12).describe('Mean words of an utterance (± 25%).'),
-  overlapShare: share(0).describe('Utterances that begin before the one before them has ended.'),
-  tags: natural(5, 24).describe('Tags of a call.'),
-  padding: natural(0).describe('Bytes of filler in every transcript, to make pages huge.'),
-  voidShare: share(0.1).describe('Calls whose status is void.'),
-  otherShare: share(0.02).describe('Calls of a status that is listed but never sent to a webhook.'),
-  processingSeconds: notNegative(240).describe('Median time from the end of a call to its qualified.'),
-  lateShare: share(0.01).describe('Calls processed up to lateMaxDays after their time.'),
-  lateMaxDays: notNegative(5).describe('Longest such delay, in days.'),
+  /** Calls planned over the range. */
+  count: natural(2_000, 4_000_000),
+  /** Start of the range of call times, inclusive; 30 days before `to` by default. */
+  from: instant.optional(),
+  /** End of the range, exclusive; the simulator's now, floored to a minute, by default. */
+  to: instant.optional(),
+  /** Calls follow office hours (UTC), or not. */
+  density: oneOf(['office', 'even'], 'office'),
+  /** Precision of timestamp and qualified. */
+  precision: oneOf(['seconds', 'milliseconds'], 'seconds'),
+  /** Precision of times in records; that of the list’s filters by default. */
+  printedPrecision: optional(z.enum(['seconds', 'milliseconds'])),
+  /** Times in records differ from those that the list filters by, by up to so many milliseconds either way. */
+  printedOffMs: natural(0),
+  /** Times in records are local times without a zone, so many minutes ahead of UTC; UTC with a Z by default. */
+  printedZoneMinutes: optional(z.number().int()),
+  /** Mean utterances of a call (± 25%). */
+  utterances: natural(40, 5_000),
+  /** Mean words of an utterance (± 25%). */
+  words: between(1, 100, 12),
+  /** Utterances that begin before the one before them has ended. */
+  overlapShare: share(0),
+  /** Tags of a call. */
+  tags: natural(5, 24),
+  /** Bytes of filler in every transcript, to make pages huge. */
+  padding: natural(0),
+  /** Calls whose status is void. */
+  voidShare: share(0.1),
+  /** Calls of a status that is listed but never sent to a webhook. */
+  otherShare: share(0.02),
+  /** Median time from the end of a call to its qualified. */
+  processingSeconds: notNegative(240),
+  /** Calls processed up to lateMaxDays after their time. */
+  lateShare: share(0.01),
+  /** Longest such delay, in days. */
+  lateMaxDays: notNegative(5),
 });
 
 const editsSchema = z.strictObject({
-  share: share(0).describe('Planned calls that change once after they were processed.'),
-  maxAgeDays: notNegative(3).describe('Greatest age (since qualified) of a planned edit, in days.'),
-  kinds: z
-    .array(z.enum(editKinds))
-    .min(1)
-    .default(['transcript', 'tags', 'metadata'])
-    .describe('What an edit changes.'),
-  requalifyShare: share(0.5).describe('Edits that give the call a new end of processing; others are silent.'),
-  webhookShare: share(1).describe('Edits that send the record again by webhook.'),
+  /** Parts that an edit changes. */
+  kinds: z.array(z.enum(editKinds)).min(1).default(['transcript', 'tags', 'metadata']),
+  /** Edits that give the call a new end of processing; others are silent. */
+  requalifyShare: share(0.5),
+  /** Edits that send the record again by webhook. */
+  webhookShare: share(1),
 });
 
 const liveSchema = z.strictObject({
-  callsPerSecond: notNegative(0).describe('New calls per real second, appearing as time passes.'),
-  processingSeconds: notNegative(1).describe('From the end of a live call to its qualified.'),
-  editShare: share(0).describe('Live ticks that also edit an existing call.'),
+  /** New calls per real second, appearing as time passes. */
+  callsPerSecond: notNegative(0),
+  /** From the end of a live call to its qualified. */
+  processingSeconds: notNegative(1),
+  /** Live ticks that also edit an existing call. */
+  editShare: share(0),
 });
 
 const webhooksSchema = z.strictObject({
-  url: z.url().optional().describe('Where records are sent once processed; nothing is sent without it.'),
-  secret: z.string().nullable().optional().describe('Signing secret; generated when absent, null sends unsigned.'),
-  hookId: text('hook-1').describe('X-Service-Hook-Id.'),
-  headerPrefix: text('X-Service').describe('Prefix of the three headers of interface §4.3.'),
-  agent: text('Service-Webhook/1.2.0').describe('User-agent.'),
-  timeoutMs: z.number().int().min(1).default(10_000).describe('Time for a 2XX answer, per attempt.'),
-  concurrency: z.number().int().min(1).default(16).describe('Deliveries in flight.'),
-  from: optional(instant).describe('Also send what was processed since then; default: what is processed from now on.'),
-  dropShare: share(0).describe('Deliveries that are never sent.'),
+  /** Where records are sent once processed; nothing is sent without it. */
+  url: z.url().optional(),
+  /** Signing secret; generated when absent, null sends unsigned. */
+  secret: z.string().nullable().optional(),
+  /** X-Service-Hook-Id. */
+  hookId: text('hook-1'),
+  /** Prefix of the three headers of interface §4.3. */
+  headerPrefix: text('X-Service'),
+  /** User-agent. */
+  agent: text('Service-Webhook/1.2.0'),
+  /** Time for a 2XX answer, per attempt. */
+  timeoutMs: z.number().int().min(1).default(10_000),
+  /** Deliveries in flight. */
+  concurrency: z.number().int().min(1).default(16),
+  /** Also send calls that were processed since then. */
+  from: optional(instant),
+  /** Deliveries that are never sent. */
+  dropShare: share(0),
 });
 
 const tokensSchema = z.strictObject({
-  realm: z.string().min(1).default('calls').describe('Realm in the path of the token endpoint.'),
-  clientId: z.string().min(1).default('demo-client').describe('The one client.'),
-  clientSecret: a.file.describe('Its secret; generated when absent.'),
-  lifetimeSeconds: notNegative(3_600).describe('Lifetime of a token for the call API, in real time.'),
-  expiresIn: oneOf(['present', 'absent'], 'present').describe('Whether the response says its lifetime.'),
-  delayMs: notNegative(0).describe('Time before a token response.'),
+  /** Realm in the path of the token endpoint. */
+  realm: z.string().min(1).default('calls'),
+  /** The one client. */
+  clientId: z.string().min(1).default('demo-client'),
+  /** Secret of the client; generated when absent. */
+  clientSecret: a.file,
+  /** Lifetime of a token for the call API, in real time. */
+  lifetimeSeconds: notNegative(3_600),
+  /** Whether the response says its lifetime. */
+  expiresIn: oneOf(['present', 'absent'], 'present'),
+  /** Time before a token response. */
+  delayMs: notNegative(0),
 });
 
 const rateLimitSchema = z.strictObject({
-  requests: natural(40).describe('Requests granted per source address in any window; 0 = off.'),
-  seconds: positive(10).describe('Length of the rolling window, in real time.'),
-  retryAfter: oneOf(['none', 'seconds', 'date'], 'none').describe('Retry-After on 429.'),
-  headers: a.off.describe('Send X-RateLimit-Limit, -Remaining and -Reset.'),
+  /** Requests granted per source address in any window; 0 = off. */
+  requests: natural(40),
+  /** Length of the rolling window, in real time. */
+  seconds: positive(10),
+  /** Retry-After on 429. */
+  retryAfter: oneOf(['none', 'seconds', 'date'], 'none'),
+  /** Send X-RateLimit-Limit, -Remaining and -Reset. */
+  headers: a.off,
 });
 
 const faultsSchema = z.strictObject({
-  rates: z.partialRecord(z.enum(faultKinds), a.share).default({}).describe('Share of requests per kind of fault.'),
-  at: list(z.strictObject({ request: a.natural, kind: z.enum(faultKinds) })).describe(
-    'Single requests to the call API that fail, by their number from 0.',
-  ),
-  scope: z
-    .array(z.enum(['list', 'call', 'token']))
-    .default(['list', 'call'])
-    .describe('Endpoints that fail.'),
-  retryAfterSeconds: natural(1).describe('What Retry-After of a fault says.'),
-  slowMs: natural(2_000).describe('How long a slow body takes.'),
+  /** Share of requests per kind of fault. */
+  rates: z.partialRecord(z.enum(faultKinds), a.share).default({}),
+  /** Single requests to the call API that fail, by their number from 0. */
+  at: list(z.strictObject({ request: a.natural, kind: z.enum(faultKinds) })),
+  /** Endpoints that fail. */
+  scope: z.array(z.enum(['list', 'call', 'token'])).default(['list', 'call']),
+  /** How long a slow body takes. */
+  slowMs: natural(2_000),
 });
 
 const churnSchema = z.strictObject({
-  everyPages: natural(0).describe('After every n-th page, one call leaves and one joins its range.'),
-  limit: natural(50).describe('Most such swaps.'),
+  /** After every n-th page, one call leaves and one joins its range. */
+  everyPages: natural(0),
+  /** Most such swaps. */
+  limit: natural(50),
 });
 
 const websocketSchema = z.strictObject({
-  path: z.string().startsWith('/').default('/stream').describe('Path of the WebSocket endpoint.'),
-  tokenAgeSeconds: notNegative(300).describe('Greatest age of the token at opening (§5.2).'),
-  whitelist: a.texts.describe('Source addresses allowed to open; empty = all.'),
-  framesPerSecond: notNegative(5).describe('Frames per connection; every fifth is binary.'),
+  /** Path of the WebSocket endpoint. */
+  path: z.string().startsWith('/').default('/stream'),
+  /** Source addresses allowed to open; empty = all. */
+  whitelist: a.texts,
+  /** Frames per connection; every fifth is binary. */
+  framesPerSecond: notNegative(5),
 });
 
 export const simulatorOptionsSchema = z.strictObject({
-  seed: natural(1).describe('The same seed makes the same calls, faults and choices.'),
-  host: text('127.0.0.1').describe('Listening address.'),
-  port: natural(0, 65_535).describe('Listening port; 0 = a free one.'),
-  calls: callsSchema.prefault({}).describe('The calls that exist.'),
-  edits: editsSchema.prefault({}).describe('Planned changes of calls.'),
-  live: liveSchema.prefault({}).describe('Calls that appear while it runs.'),
+  /** The same seed makes the same calls, faults and choices. */
+  seed: natural(1),
+  /** Listening address. */
+  host: text('127.0.0.1'),
+  /** Listening port; 0 = a free one. */
+  port: natural(0, 65_535),
+  /** The calls that exist. */
+  calls: callsSchema.prefault({}),
+  /** Changes of calls. */
+  edits: editsSchema.prefault({}),
+  /** Calls that appear while it runs. */
+  live: liveSchema.prefault({}),
+  /** Clock of call times, visibility, delivery ids and the Date header; tokens and limits use real time. */
   clock: z
     .strictObject({ now: instant.optional().describe("The simulator's now at start; real time by default.") })
-    .prefault({})
-    .describe('Clock of call times, visibility, delivery ids and the Date header; tokens and limits use real time.'),
-  dialect: text('activate').describe('Named dialect of the call list.'),
-  dialectOverrides: dialectSchema.partial().prefault({}).describe('Properties of the dialect to replace.'),
-  listOmits: fields
-    .default(['audio_state', 'visit'])
-    .describe('Fields of the webhook record that the call list does not carry.'),
-  listAdds: z.record(z.string(), z.unknown()).default({}).describe('Fields added to every listed record (drift).'),
-  quirks: quirksSchema.prefault({}).describe('What the call list does although no interface mentions it.'),
-  unstableTies: a.off.describe('Calls of the same instant are listed in another order each time.'),
-  compression: a.off.describe('Answer with br or gzip where accepted.'),
-  staticPages: a.off.describe('Freeze all calls and serve bytes from memory, without rate limit (benchmarks).'),
-  webhooks: webhooksSchema.prefault({}).describe('The webhook sender.'),
-  tokens: tokensSchema.prefault({}).describe('The token endpoint.'),
-  rateLimit: rateLimitSchema.prefault({}).describe('Rate limit of the call API.'),
-  faults: faultsSchema.prefault({}).describe('Seeded faults.'),
-  churn: churnSchema.prefault({}).describe('Calls that leave and join a range between two pages, keeping the count.'),
-  websocket: websocketSchema.prefault({}).describe('The WebSocket endpoint.'),
-  keep: a.file.describe('File that keeps inserted, changed and deleted calls for the next run.'),
-  mrcp: z
-    .strictObject({
-      mode: oneOf(['accept', 'refuse', 'unanswered'], 'accept').describe(
-        'The port accepts connections, refuses them, or never answers.',
-      ),
-    })
-    .prefault({})
-    .describe('The MRCP port.'),
+    .prefault({}),
+  /** Named dialect of the call list. */
+  dialect: text('activate'),
+  /** Properties of the dialect to replace. */
+  dialectOverrides: dialectSchema.partial().prefault({}),
+  /** Fields of the webhook record that the call list does not carry. */
+  listOmits: fields.default(['audio_state', 'visit']),
+  /** Fields added to every listed record (drift). */
+  listAdds: z.record(z.string(), z.unknown()).default({}),
+  /** Behaviour of the call list that no interface mentions. */
+  quirks: quirksSchema.prefault({}),
+  /** Calls of the same instant are listed in another order each time. */
+  unstableTies: a.off,
+  /** Freeze all calls and serve bytes from memory, without rate limit (benchmarks). */
+  staticPages: a.off,
+  /** The webhook sender. */
+  webhooks: webhooksSchema.prefault({}),
+  /** The token endpoint. */
+  tokens: tokensSchema.prefault({}),
+  /** Rate limit of the call API. */
+  rateLimit: rateLimitSchema.prefault({}),
+  /** Seeded faults. */
+  faults: faultsSchema.prefault({}),
+  /** Calls that leave and join a range between two pages, keeping the count. */
+  churn: churnSchema.prefault({}),
+  /** The WebSocket endpoint. */
+  websocket: websocketSchema.prefault({}),
+  /** File that keeps inserted, changed and deleted calls for the next run. */
+  keep: a.file,
 });
 
 /** Input of callers: everything is optional. */

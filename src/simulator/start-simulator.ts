@@ -1,4 +1,4 @@
-/** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
+/** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,6 @@ import { Counters } from './control/stats.ts';
 import { answerCallApi, createRateLimiter, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
 import { type Exchange, injectFault, send } from './service/exchange.ts';
-import { createMrcpPort } from './service/mrcp-port.ts';
 import { createRecords } from './service/record-bytes.ts';
 import { answerTokenRequest, createTokenStore } from './service/token-endpoint.ts';
 import { createWebhookSender, type WebhookSender } from './service/webhook-sender.ts';
@@ -63,12 +62,11 @@ const createParts = (options: SimulatorOptions) => {
     },
   };
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 });
-  const mrcp = createMrcpPort(settings.host, counters);
   const sockets = openWebSocketEndpoint(server, settings, { tokens, counters });
-  const control = createControl({ settings, clock, world, sender, tokens, counters, sockets, mrcp });
+  const control = createControl({ settings, clock, world, sender, tokens, counters, sockets });
   return {
     ...{ settings, clock, range, counters, world, secrets, sender, elsewhere, api, listeners },
-    ...{ server, mrcp, sockets, control, controlToken: randomBytes(24).toString('base64url') },
+    ...{ server, sockets, control, controlToken: randomBytes(24).toString('base64url') },
   };
 };
 
@@ -114,7 +112,7 @@ const createRouter = (parts: ReturnType<typeof createParts>) => {
  */
 export const startSimulator = async (options: SimulatorOptions = {}) => {
   const parts = createParts(options);
-  const { settings, range, world, secrets, sender, elsewhere, api, listeners, server, mrcp, control } = parts;
+  const { settings, range, world, secrets, sender, elsewhere, api, listeners, server, control } = parts;
   const port = await listen(server, settings.port, settings.host);
   const origin = `http://${settings.host}:${port}`;
   const route = createRouter(parts);
@@ -124,7 +122,6 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
       else response.writeHead(400).end();
     });
   });
-  const mrcpPort = await mrcp.open(settings.mrcp.mode);
   const endLiveCalls = startLiveCalls(world, settings);
   if (settings.webhooks.url !== undefined) sender.start();
   const { version } = api.dialect();
@@ -138,7 +135,6 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
     realm: settings.tokens.realm,
     port,
     wsUrl: `ws://${settings.host}:${port}${settings.websocket.path}`,
-    mrcp: { host: settings.host, port: mrcpPort },
     clientId: settings.tokens.clientId,
     clientSecret: secrets.client,
     signingSecret: secrets.signing() ?? null,
@@ -163,7 +159,7 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
       if (settings.keep !== undefined) keepCalls(settings.keep, world, sender);
       sender.close();
       parts.sockets.close();
-      await Promise.all([closeServer(server), mrcp.close(), elsewhere.close()]);
+      await Promise.all([closeServer(server), elsewhere.close()]);
     },
   };
 };

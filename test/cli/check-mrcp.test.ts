@@ -1,18 +1,59 @@
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { expect, onTestFinished, test } from 'vitest';
 import { checkMrcp } from '../../src/cli/commands/doctor/check-mrcp.ts';
-import { openSimulator } from '../support/simulator.ts';
+
+const host = '127.0.0.1';
+
+/** Listens, then blocks its thread: the kernel fills the queue of one and drops every further SYN. */
+const deafListener = `
+  const { parentPort } = require('node:worker_threads');
+  const server = require('node:net').createServer();
+  server.listen({ host: '${host}', port: 0, backlog: 1 }, () => {
+    setTimeout(() => {
+      parentPort.postMessage(server.address().port);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    }, 20);
+  });`;
+
+const openDeaf = async (): Promise<number> => {
+  const deaf = new Worker(deafListener, { eval: true });
+  const [port] = (await once(deaf, 'message')) as [number];
+  const sockets = Array.from({ length: 4 }, () => connect(port, host).on('error', () => undefined));
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    await deaf.terminate();
+  });
+  await delay(60);
+  return port;
+};
+
+const openListening = async (): Promise<number> => {
+  const server = createServer((socket) => socket.on('data', (data) => expect(data).toHaveLength(0)));
+  await once(server.listen(0, host), 'listening');
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+};
+
+const openShut = async (): Promise<number> => {
+  const server = createServer();
+  await once(server.listen(0, host), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+};
 
 test.each([
-  ['accept', 'answers'],
-  ['refuse', 'refused'],
-  ['unanswered', 'timed_out'],
-] as const)('the MRCP check tells a port in mode %s apart', async (mode, outcome) => {
-  const simulator = await openSimulator({ calls: { count: 0 }, mrcp: { mode } });
-  const check = await checkMrcp({ ...simulator.mrcp, timeout_s: 0.5 });
+  ['accepts connections', openListening, 'answers'],
+  ['refuses them', openShut, 'refused'],
+  ['never answers', openDeaf, 'timed_out'],
+] as const)('the MRCP check tells a port apart that %s', async (_does, open, outcome) => {
+  const check = await checkMrcp({ host, port: await open(), timeout_s: 0.5 });
   expect(check.outcome).toBe(outcome);
   expect(check.hint === undefined).toBe(outcome === 'answers');
   if (outcome !== 'answers') expect(check.hint).toContain('account manager');
-  expect((await simulator.stats()).mrcp.bytes).toBe(0);
 });
 
 test('the MRCP check knows an unknown host and a missing one', async () => {

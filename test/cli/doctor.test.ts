@@ -68,7 +68,9 @@ const said = (outcome: string, message: string, hint?: string) => ({
 });
 
 test('doctor finds nothing to repair where all is well, and warns of what is not started yet', async () => {
-  const found = await examine({ source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp } });
+  const found = await examine({
+    source: { websocket: { url: simulator.wsUrl }, mrcp: { host: '127.0.0.1', port: simulator.port } },
+  });
   for (const check of ['token', 'list', 'clock', 'websocket', 'mrcp', 'webhook keys', 'warehouse postgres', 'temporal'])
     expect(found[check], check).toMatchObject({ outcome: 'ok' });
   // The server of the tests is made fast by not being durable, which is just what must be noticed.

@@ -102,17 +102,6 @@ test('calls leave and join between two pages, keeping the count', async () => {
   expect((await simulator.stats()).churn).toEqual({ left: 2, joined: 2 });
 });
 
-test('planned edits happen as the clock passes them', async () => {
-  const { simulator } = await openApi({ calls: { ...small, count: 300 }, edits: { share: 1, maxAgeDays: 40 } });
-  const versions = async () =>
-    (await collect(simulator.truth({ light: true }))).filter((one) => one.version > 1).length;
-  const before = await versions();
-  expect(before).toBeGreaterThan(0);
-  expect(before).toBeLessThan(300);
-  await simulator.setClock({ advanceSeconds: 50 * 86_400 });
-  expect(await versions()).toBe(300);
-});
-
 test('the list selects the version by path, header or query, and refuses otherwise', async () => {
   for (const name of ['version_path', 'version_header', 'version_query']) {
     const { simulator, token } = await openApi({ calls: few, dialect: name });

@@ -24,11 +24,8 @@ const expected: Readonly<Record<FaultKind, RegExp>> = {
   error_500: /^500 json$/,
   html_502: /^502 text$/,
   unavailable_503: /^503 text$/,
-  unavailable_503_seconds: /^503 text 3$/,
-  unavailable_503_date: /^503 text \w{3}, \d\d \w{3} \d{4} .* GMT$/,
   too_many_429: /^429 json$/,
   reset_before_headers: /^no answer$/,
-  reset_after_headers: /^200 broken$/,
   truncated_body: /^200 broken$/,
   slow_body: /^200 json$/,
   wrong_length: /^(200 text|no answer|200 broken)$/,
@@ -47,7 +44,7 @@ const to = '2024-03-08T00:00:00Z';
 test('fails in every way it names', async () => {
   const { simulator, token } = await openApi({ calls: { count: 20, utterances: 1, to } });
   for (const kind of faultKinds) {
-    await simulator.configure({ faults: { rates: {}, retryAfterSeconds: 3, slowMs: 100 } });
+    await simulator.configure({ faults: { rates: {}, slowMs: 100 } });
     expect(await look(simulator.url, token)).toBe('200 json');
     await simulator.configure({ faults: { rates: { [kind]: 1 } } });
     expect(await look(simulator.url, token), kind).toMatch(expected[kind]);
@@ -78,17 +75,12 @@ test('sees who follows a redirect with the token', async () => {
   expect((await simulator.stats()).redirects).toEqual({ followed: 2, withAuthorization: 1 });
 });
 
-test('compresses where asked, and says when to retry where configured', async () => {
-  const rateLimit = { requests: 3, retryAfter: 'seconds', headers: true } as const;
-  const { simulator, get, list } = await openApi({ calls: { count: 20, to }, compression: true, rateLimit });
-  for (const encoding of ['br', 'gzip']) {
-    const response = await get('/calls', { 'Accept-Encoding': encoding });
-    expect(response.headers.get('content-encoding')).toBe(encoding);
-    expect(((await response.json()) as { data: unknown[] }).data.length).toBe((await simulator.stats()).calls.known);
-  }
+test('says when to retry where configured', async () => {
+  const rateLimit = { requests: 1, retryAfter: 'seconds', headers: true } as const;
+  const { get, list } = await openApi({ calls: { count: 20, to }, rateLimit });
   expect((await list()).data).toHaveLength(20);
   const refused = await get('/calls');
   expect(refused.status).toBe(429);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect(refused.headers.get('x-ratelimit-limit')).toBe('3');
+  expect(refused.headers.get('x-ratelimit-limit')).toBe('1');
 });

@@ -64,8 +64,6 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
     timestamp: createAxisIndex([...population.timestamps.keys()], keyOn('timestamp', population.timestamps)),
     qualified: createAxisIndex([...population.byQualified], keyOn('qualified', population.qualified)),
   };
-  const plannedEdits = planEdits(settings, population);
-  let plannedAt = 0;
   /** All calls whose processing ended until then have been announced. */
   let announcedUntil = clock.now();
   let size = population.count;
@@ -108,8 +106,9 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
     return `${text.slice(0, printedPrecision === 'seconds' ? 19 : 23)}${zone}`;
   };
 
-  /** Changes a call; returns its new version. @param at simulated milliseconds; a planned edit counts from its planned time. */
-  const edit = (index: number, request: EditRequest, at = clock.now()): number => {
+  /** Changes a call; returns its new version. */
+  const edit = (index: number, request: EditRequest): number => {
+    const at = clock.now();
     const state = stateOf(index);
     const number = state.edits.length + 1;
     const { patch = {}, kinds = request.patch === undefined ? settings.edits.kinds : [] } = request;
@@ -136,20 +135,8 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
     }
   };
 
-  const editAsPlanned = ({ index, at }: PlannedEdit, number: number): void => {
-    const { kinds } = settings.edits;
-    if (deletedAt(index) === undefined) edit(index, { kinds: [kinds[number % kinds.length] as EditKind] }, at);
-  };
-
-  /** Lets everything happen that was due until now, in order: calls become processed, planned edits are made. */
-  const advance = (): void => {
-    const now = clock.now();
-    for (let next = plannedEdits[plannedAt]; next !== undefined && next.at <= now; next = plannedEdits[plannedAt]) {
-      announceUntil(next.at);
-      editAsPlanned(next, plannedAt++);
-    }
-    announceUntil(now);
-  };
+  /** Lets everything happen that was due until now: calls become processed. */
+  const advance = (): void => announceUntil(clock.now());
   advance();
 
   return {
@@ -239,28 +226,7 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
   };
 };
 
-// Planned edits with their times, seeded, so that a late edit is known in advance, and the effect of an edit. Pure,
-// so that every earlier version can be rebuilt.
-
-/** `at` in simulated milliseconds. */
-type PlannedEdit = { readonly at: number; readonly index: number };
-
-const ageOf = (settings: SimulatorSettings, index: number): number => {
-  const { maxAgeDays } = settings.edits;
-  const at = fraction(settings.seed, index, 41);
-  return Math.min(1, -Math.log(1 - at) / 5) * maxAgeDays * dayMs;
-};
-
-const planEdits = (settings: SimulatorSettings, population: ReturnType<typeof planPopulation>) => {
-  const { share } = settings.edits;
-  if (share === 0) return [];
-  const planned: PlannedEdit[] = [];
-  for (let index = 0; index < population.count; index++) {
-    if (fraction(settings.seed, index, 40) >= share) continue;
-    planned.push({ at: Math.floor((population.qualified[index] as number) + 1_000 + ageOf(settings, index)), index });
-  }
-  return planned.sort((a, b) => a.at - b.at || a.index - b.index);
-};
+// The effect of an edit. Pure, so that every earlier version can be rebuilt.
 
 /** @param qualified new end of processing, unless the present one is later */
 const placeAfter = (

@@ -8,7 +8,6 @@ import { hash32 } from '../calls/random.ts';
 import { documentAt, type TruthEntry, type TruthQuery, truthAt, truthOf } from '../calls/truth.ts';
 import type { ClockChange, EditRequest, InsertRequest, SimulatorClock, World } from '../calls/world.ts';
 import { dialectOf } from '../service/dialects.ts';
-import type { MrcpPort } from '../service/mrcp-port.ts';
 import type { TokenStore } from '../service/token-endpoint.ts';
 import type { DeliveryRecord, WebhookSender } from '../service/webhook-sender.ts';
 import type { WebSocketEndpoint } from '../service/websocket-endpoint.ts';
@@ -51,9 +50,8 @@ export const createControl = (parts: {
   readonly tokens: TokenStore;
   readonly counters: Counters;
   readonly sockets: WebSocketEndpoint;
-  readonly mrcp: MrcpPort;
 }) => {
-  const { settings, clock, world, sender, tokens, counters, sockets, mrcp } = parts;
+  const { settings, clock, world, sender, tokens, counters, sockets } = parts;
   const choose = (choice: CallChoice): number[] => {
     world.advance();
     if (choice.callIds !== undefined)
@@ -73,9 +71,7 @@ export const createControl = (parts: {
   const configure = async (options: RuntimeOptions): Promise<void> => {
     const next = simulatorOptionsSchema.parse(mergeSettings(settings as unknown as Json, options as Json));
     dialectOf(next.dialect, next.dialectOverrides);
-    const { mode } = settings.mrcp;
     Object.assign(settings, next);
-    if (mode !== next.mrcp.mode) await mrcp.open(next.mrcp.mode);
   };
   return {
     configure,

@@ -40,7 +40,6 @@ export class Counters {
   readonly redirects = { followed: 0, withAuthorization: 0 };
   readonly churn = { left: 0, joined: 0 };
   readonly websocket = { opened: 0, open: 0, refused: {} as Counts, frames: 0 };
-  readonly mrcp = { connections: 0, bytes: 0 };
 
   /** All counters as they are now; `refusedShare` is that of all requests to the call API. */
   snapshot(calls: { readonly known: number; readonly now: string }) {

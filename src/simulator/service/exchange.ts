@@ -1,7 +1,5 @@
-/** One request and its answer: the Date header of the simulated clock, counting, compression, faults. */
+/** One request and its answer: the Date header of the simulated clock, counting, faults. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { FaultKind, SimulatorSettings } from '../../../schemas/simulator.ts';
 import { fraction } from '../calls/random.ts';
 import type { SimulatorClock } from '../calls/world.ts';
@@ -37,16 +35,6 @@ const toChunks = (body: HttpAnswer['body']): { readonly chunks: readonly Buffer[
   return { chunks: [Buffer.from(JSON.stringify(body))], type: 'application/json' };
 };
 
-const compress = async (accepted: string, plain: Buffer) => {
-  if (/\bbr\b/.test(accepted)) {
-    const params = { [constants.BROTLI_PARAM_QUALITY]: 1 };
-    return { bytes: await promisify(brotliCompress)(plain, { params }), encoding: 'br' };
-  }
-  return /\bgzip\b/.test(accepted)
-    ? { bytes: await promisify(gzip)(plain, { level: 1 }), encoding: 'gzip' }
-    : undefined;
-};
-
 export const waitFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** Sends a damaged body, then ends the connection. Node refuses bodies that contradict their headers, hence the raw socket. */
@@ -71,29 +59,22 @@ const sendDamaged = async (exchange: Exchange, status: number, headers: Record<s
   socket?.destroySoon();
 };
 
-/** Sends an answer as the settings say: compressed, slow, cut off or broken where a fault is set. */
+/** Sends an answer: slow, cut off or broken where a fault is set. */
 export const send = async (exchange: Exchange, answer: HttpAnswer): Promise<void> => {
-  const { request, response, settings, counters } = exchange;
+  const { response, counters } = exchange;
   const { chunks, type } = toChunks(answer.body);
   const headers: Record<string, string> = {
     Date: httpDate(exchange.clock.now()),
     'Content-Type': `${type}; charset=utf-8`,
     ...answer.headers,
   };
-  let sent = chunks;
-  if (settings.compression && !settings.staticPages && exchange.bodyFault === undefined) {
-    const made = await compress(String(request.headers['accept-encoding'] ?? ''), Buffer.concat(chunks));
-    if (made !== undefined) {
-      sent = [made.bytes];
-      headers['Content-Encoding'] = made.encoding;
-    }
-  }
-  const length = sent.reduce((sum, chunk) => sum + chunk.length, 0);
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   counters.requests.bytes += length;
-  if (exchange.bodyFault !== undefined) return await sendDamaged(exchange, answer.status, headers, Buffer.concat(sent));
+  if (exchange.bodyFault !== undefined)
+    return await sendDamaged(exchange, answer.status, headers, Buffer.concat(chunks));
   response.writeHead(answer.status, { ...headers, 'Content-Length': String(length) });
   response.cork();
-  for (const chunk of sent) response.write(chunk);
+  for (const chunk of chunks) response.write(chunk);
   response.end();
   response.uncork();
 };
@@ -131,25 +112,15 @@ const answers: Readonly<Partial<Record<FaultKind, readonly [status: number, body
   missing_404: [404, { detail: 'not found' }],
   html_502: [502, '<html><body><h1>502 Bad Gateway</h1></body></html>'],
   unavailable_503: [503, 'unavailable'],
-  unavailable_503_seconds: [503, 'unavailable'],
-  unavailable_503_date: [503, 'unavailable'],
   too_many_429: [429, { detail: 'too many requests' }],
 };
 
 const sendFault = async (exchange: Exchange, kind: FaultKind, elsewhere: () => Promise<string>): Promise<void> => {
-  const { response, clock, settings, url } = exchange;
-  const seconds = settings.faults.retryAfterSeconds;
+  const { response, url } = exchange;
   const [status, body] = answers[kind] ?? [];
-  if (status !== undefined) {
-    const date = httpDate(Math.ceil((clock.now() + seconds * 1_000) / 1_000) * 1_000);
-    const retryAfter = { unavailable_503_seconds: String(seconds), unavailable_503_date: date }[kind as string];
-    return send(exchange, { status, headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter }, body });
-  }
+  if (status !== undefined) return send(exchange, { status, body });
   if (kind === 'reset_before_headers') response.socket?.resetAndDestroy();
-  else if (kind === 'reset_after_headers') {
-    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000000' });
-    response.write('{', () => response.socket?.resetAndDestroy());
-  } else if (kind === 'redirect')
+  else if (kind === 'redirect')
     return send(exchange, { status: 302, headers: { Location: `${await elsewhere()}${url.pathname}${url.search}` } });
   // `hang`: the connection stays open without an answer until the client gives up or the simulator stops.
 };

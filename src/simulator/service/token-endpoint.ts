@@ -67,6 +67,8 @@ export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore,
   });
 };
 
+/** Greatest age of a token that opens a WebSocket (§5.2). */
+const maxAgeMs = 300_000;
 type Issued = { readonly at: number; readonly expiresAt: number };
 
 export type TokenStore = ReturnType<typeof createTokenStore>;
@@ -89,8 +91,7 @@ export const createTokenStore = (settings: SimulatorSettings) => {
     /** State of a token for the call API, which accepts the token until its lifetime ends. */
     check: (token: string) => stateOf(token, ({ expiresAt }, now) => now < expiresAt),
     /** State for opening a WebSocket (§5.2): a limit on the token's age, independent of its lifetime. */
-    checkAge: (token: string, maxAgeSeconds: number) =>
-      stateOf(token, ({ at }, now) => now - at <= maxAgeSeconds * 1_000),
+    checkAge: (token: string) => stateOf(token, ({ at }, now) => now - at <= maxAgeMs),
     /** Every token becomes unknown. */
     revoke: () => issued.clear(),
   };

@@ -23,12 +23,12 @@ export const openWebSocketEndpoint = (
   let refusingUntil = 0;
 
   const refusal = (request: IncomingMessage): readonly [number, string] | undefined => {
-    const { path, whitelist, tokenAgeSeconds } = settings.websocket;
+    const { path, whitelist } = settings.websocket;
     if (performance.now() < refusingUntil) return [503, 'restarting'];
     if (new URL(request.url ?? '/', 'http://simulator').pathname !== path) return [404, 'path'];
     if (whitelist.length > 0 && !whitelist.includes(addressOf(request))) return [403, 'address'];
     const token = /^bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-    const state = token === undefined ? 'absent' : tokens.checkAge(token, tokenAgeSeconds);
+    const state = token === undefined ? 'absent' : tokens.checkAge(token);
     return state === 'valid' ? undefined : [401, `token_${state}`];
   };
 
