@@ -48,3 +48,10 @@ test('a program that fails before its first result is heard', async () =>
   await expect(startProgram(['up', '--config', '/no/such.yaml', '--json']).first()).rejects.toThrow(
     /up failed: .*CONFIG/,
   ));
+
+test('an address that is slow to connect is waited for, although its name has another one', async () => {
+  const tell = `import net from 'node:net';
+    process.on('exit', () => console.error(net.getDefaultAutoSelectFamilyAttemptTimeout()))`;
+  const env = { ...process.env, NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(tell)}` };
+  expect((await run(process.execPath, [program, '--version'], { env })).stderr).toBe('2500\n');
+});
