@@ -11,11 +11,13 @@ const createTable = (layout: Layout, table: TableDefinition): string => {
   const target = qualified(layout, table.name);
   const columns = columnsOf(table);
   const key = table.key.map(quote).join(', ');
-  // No query filters by the arrays of words, and their statistics cost most of an ANALYZE.
-  const unanalyzed = columns.flatMap(({ name, type }) =>
-    type.endsWith('[]') ? [`;\nALTER TABLE ${target} ALTER COLUMN ${quote(name)} SET STATISTICS 0`] : [],
+  // ANALYZE reads 300 rows for each of the highest target, which cost as much as a quarter of the load of 5,000 calls. No query
+  // filters by the arrays of words.
+  const targets = columns.map(
+    ({ name, type }) => `ALTER ${quote(name)} SET STATISTICS ${type.endsWith('[]') ? 0 : 30}`,
   );
-  return `CREATE TABLE IF NOT EXISTS ${target} (\n  ${columns.map(columnLine).join(',\n  ')},\n  PRIMARY KEY (${key})\n)${unanalyzed.join('')}`;
+  const analyzed = table.kind === 'child' ? `;\nALTER TABLE ${target} ${targets.join(', ')}` : '';
+  return `CREATE TABLE IF NOT EXISTS ${target} (\n  ${columns.map(columnLine).join(',\n  ')},\n  PRIMARY KEY (${key})\n)${analyzed}`;
 };
 
 /** Creates or replaces a view, then comments it. */
