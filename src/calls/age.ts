@@ -5,7 +5,7 @@ import type { Observation } from '../../schemas/observation.ts';
 import { withField } from '../lib/json-record.ts';
 import { isObject, mergeRaw, pathKeys, type Raw, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
-import { knownField } from './known.ts';
+import { knownField } from './own-fields.ts';
 
 /** Milliseconds since the time of the call, by class; undefined = no limit. */
 type AgeLimits = Readonly<Partial<Record<'words' | 'transcripts' | 'freeFields' | 'calls', number | undefined>>>;

@@ -9,8 +9,7 @@ import * as sign from '../lib/json-signs.ts';
 import { isObject, jsonType, plainDecimal, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
-import { knownField } from './known.ts';
-import { readRedactions, redactionsField } from './redactions.ts';
+import { knownField, readRedactions, redactionsField } from './own-fields.ts';
 
 // Bound here: a look into another module for each byte takes as long as the byte.
 const { quote, backslash, comma, minus, dot, zero, nine, closeBracket, openBrace, closeBrace } = sign;

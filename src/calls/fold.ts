@@ -9,8 +9,7 @@ import { type Observation, type ObservationSource, sourceRank } from '../../sche
 import { bare, bytesOf, copyFields, defineEncoded, encodedBytes } from '../lib/json-record.ts';
 import { isObject, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
-import { knownField } from './known.ts';
-import { redactionsField } from './redactions.ts';
+import { knownField, redactionsField } from './own-fields.ts';
 
 /**
  * [observed_at in microseconds, source rank, hash of the value's JSON]. If the observation has its own order, the hash

@@ -6,8 +6,19 @@ import { transient } from '../lib/errors.ts';
 import { dateOf, dayMicros as day, iso, nowMicros } from '../lib/timestamps.ts';
 import { readMeta, writeMeta } from '../store/meta.ts';
 import { readCounters } from '../store/status/counters.ts';
-import { type GoLiveState, goLiveKey, listRejections, measureOverlap, type Overlap } from '../store/status/progress.ts';
+import { listRejections, measureOverlap, type Overlap } from '../store/status/overlap.ts';
 import type { Store } from '../store/store.ts';
+
+/** Kept in `meta` under this key. A step that is done has its entry; the next run begins after the last. */
+interface GoLiveState {
+  readonly from: number;
+  readonly receiver?: { readonly at: number; readonly url: string };
+  /** `to` is kept as soon as the catch-up has been started, so that a second run joins the same one. */
+  readonly catchUp?: { readonly to: number; readonly calls?: number; readonly problems?: number };
+  readonly overlap?: Overlap;
+  readonly schedules?: { readonly at: number };
+}
+const goLiveKey = 'go_live';
 
 interface GoLiveInput {
   /** Microseconds; where the past begins. */

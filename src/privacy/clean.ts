@@ -1,7 +1,6 @@
 /** The rules on a whole record: pure, and doing it twice changes nothing more. */
 import { isDeepStrictEqual } from 'node:util';
-import { knownField } from '../calls/known.ts';
-import { type Redaction, redactionsField } from '../calls/redactions.ts';
+import { knownField, type Redaction, redactionsField } from '../calls/own-fields.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { rememberRecent } from '../lib/recent.ts';
 import { detect } from './detect.ts';

@@ -2,7 +2,7 @@
  * Finds values that a record itself names in its transcript: names and numbers of its contacts, and metadata under a
  * rule of their own. Whole words, spelled words and spoken numbers count. Names that no field has stay.
  */
-import { joinKnown } from '../calls/known.ts';
+import { joinKnown } from '../calls/own-fields.ts';
 import { isObject } from '../lib/parse-json.ts';
 import type { Finding } from './finding.ts';
 import { phrasesOf, wordsOf } from './languages.ts';

@@ -4,7 +4,7 @@ import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import { identifyRecord, infinityAsText, orderLength, renderDocument, unlessTooDeep } from '../calls/fold.ts';
-import { knownField } from '../calls/known.ts';
+import { knownField } from '../calls/own-fields.ts';
 import { terminal } from '../lib/errors.ts';
 import { bytesOf, defineEncoded, readRecord } from '../lib/json-record.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';

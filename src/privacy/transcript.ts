@@ -3,7 +3,7 @@
  * replacements of this and earlier passes.
  */
 
-import { compareRedactions, type Redaction, readRedactions } from '../calls/redactions.ts';
+import { compareRedactions, type Redaction, readRedactions } from '../calls/own-fields.ts';
 import { isObject } from '../lib/parse-json.ts';
 import { type Finding, type Span, versionOf } from './finding.ts';
 

@@ -67,7 +67,6 @@ interface Arriving {
  * Inside the transaction that stores the batch, before it locks rows other than those of deliveries.
  * `kept` = after the rules, without expired parts.
  * `tombstoned` = calls that become tombstones if the ledger does not know them: erased, objected to, or expired.
- * `held` = calls that a legal hold keeps.
  * `refused` = how many records go to quarantine, or would.
  * `texts` = texts without erased subjects, sealed if there are rules, with their subjects.
  */
@@ -88,7 +87,7 @@ export const admit = async (
   const old = kept.flatMap(({ callId, fields }) => (rules.ages?.isExpired(fields) === true ? [callId] : []));
   const free = [...objecting, ...old].filter((id) => !held.has(id));
   const texts = await keepTexts(tx, refused, { ...keys, seal: rules.seal, noted });
-  return { kept, tombstoned: new Set([...erased, ...free]), held, refused: refused.length, texts };
+  return { kept, tombstoned: new Set([...erased, ...free]), refused: refused.length, texts };
 };
 
 /**

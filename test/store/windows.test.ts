@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
-import { measureOverlap } from '../../src/store/status/progress.ts';
+import { measureOverlap } from '../../src/store/status/overlap.ts';
 import {
   advanceWatermark,
   compactWindows,

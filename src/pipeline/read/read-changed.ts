@@ -5,7 +5,7 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
-import { joinKnown, knownField } from '../../calls/known.ts';
+import { joinKnown, knownField } from '../../calls/own-fields.ts';
 import { intersect } from '../../lib/intervals.ts';
 import { axisOf, axisTime, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';

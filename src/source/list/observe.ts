@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { identifyRecord } from '../../calls/fold.ts';
+import { identifyRecord, maxJsonDepth } from '../../calls/fold.ts';
 import { bytesOf, copyFields } from '../../lib/json-record.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
@@ -14,9 +14,6 @@ interface ObserveRules {
   /** The record as it came: tells a replacement character that was sent from broken UTF-8 that became one. */
   readonly bytes?: (() => Buffer) | undefined;
 }
-
-/** Deeper than this nothing downstream could write a record again. */
-const maxDepth = 200;
 
 /**
  * @param given one element of the list, as parsed.
@@ -34,7 +31,7 @@ export const observeRecord = (given: unknown, { observedAt, carries, leftOut = [
   for (const name of Object.keys(record)) {
     const json = bytesOf(record, name);
     const value = json === undefined ? record[name] : undefined;
-    if (deeperThan(value, maxDepth - 1)) return reject(`the record nests deeper than ${maxDepth} levels`);
+    if (deeperThan(value, maxJsonDepth - 1)) return reject(`the record nests deeper than ${maxJsonDepth} levels`);
     if (leftOut.includes(name)) continue;
     if (!carries.has(name) && isWithoutContent(value, json)) {
       uncarried.push(name);

@@ -23,8 +23,7 @@ import {
   prepareObservation,
   renderDocument,
 } from '../../calls/fold.ts';
-import { joinKnown, knownField } from '../../calls/known.ts';
-import { listUnread } from '../../calls/redactions.ts';
+import { joinKnown, knownField, listUnread } from '../../calls/own-fields.ts';
 import { bytesOf, readRecord, withField } from '../../lib/json-record.ts';
 import { readPages } from '../../lib/pages.ts';
 import { valueAt } from '../../lib/parse-json.ts';
@@ -206,12 +205,7 @@ const noteRules = (row: LedgerRow, before: LedgerRow, version: string | undefine
 export const resanitizeInLedger = async (
   tx: Transaction,
   callIds: readonly string[],
-  rules: {
-    readonly sanitize: (observation: Observation) => Observation;
-    readonly version?: string;
-    readonly processedField: string;
-    readonly index?: SubjectIndex | undefined;
-  },
+  rules: Pick<FoldedRules, 'sanitize'> & Partial<FoldedRules> & Pick<FoldedLedger, 'processedField' | 'index'>,
 ): Promise<LedgerRow[]> => {
   const rows = await lockRows(tx, callIds);
   await fetchDocuments(tx, rows, callIds);

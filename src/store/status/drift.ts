@@ -2,7 +2,7 @@
 
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
-import { knownField } from '../../calls/known.ts';
+import { knownField } from '../../calls/own-fields.ts';
 import { bytesOf } from '../../lib/json-record.ts';
 import { jsonType } from '../../lib/parse-json.ts';
 import { type Queryable, unnest } from '../../postgres/database.ts';

@@ -12,7 +12,7 @@ import type { Config } from '../../../schemas/config.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { storedData } from '../../../scripts/stored-data.ts';
 import { holdsValues, type LedgerRow, prepareObservation } from '../../../src/calls/fold.ts';
-import { joinKnown } from '../../../src/calls/known.ts';
+import { joinKnown } from '../../../src/calls/own-fields.ts';
 import { privacyChecks } from '../../../src/cli/commands/doctor/check.ts';
 import { defineEncoded } from '../../../src/lib/json-record.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';

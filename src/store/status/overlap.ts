@@ -1,17 +1,7 @@
-/** Progress of going live, and the comparison of webhooks with the list. Times are in microseconds. */
+/** Webhooks compared with the list, before an installation goes live. Times are in microseconds. */
 
 import { sentStatuses } from '../../calls/fold.ts';
 import { type Queryable, toTimestamp } from '../../postgres/database.ts';
-
-/** A step that is done has its entry; the next run begins after the last. */
-export interface GoLiveState {
-  readonly from: number;
-  readonly receiver?: { readonly at: number; readonly url: string };
-  /** `to` is kept as soon as the catch-up has been started, so that a second run joins the same one. */
-  readonly catchUp?: { readonly to: number; readonly calls?: number; readonly problems?: number };
-  readonly overlap?: Overlap;
-  readonly schedules?: { readonly at: number };
-}
 
 export interface Overlap {
   readonly from: number;
@@ -22,9 +12,6 @@ export interface Overlap {
   /** Listed with a status that is sent to webhooks, but did not come by webhook. */
   readonly pollOnly: number;
 }
-
-/** Key in `meta` of how far going live has come. */
-export const goLiveKey = 'go_live';
 
 /** Calls that `callsync webhook send` invented: no list shows them. */
 const inventedPrefix = 'sample-';

@@ -1,8 +1,18 @@
-/**
- * Words of a transcript that privacy rules replaced: places and detectors, never values. The list is part of the
- * transcript, so that both fold as one value.
- */
+/** Fields that callsync adds to the document of a call, where there are privacy rules. */
 import { isObject } from '../lib/parse-json.ts';
+
+/**
+ * Field of a document with keyed hashes of the values that its records name. A transcript may come without the contact
+ * whose name is said in it.
+ */
+export const knownField = 'callsync_known';
+
+/** Hashes of several such fields; other content is left out. */
+export const joinKnown = (...fields: readonly unknown[]): readonly unknown[] =>
+  [...new Set(fields.flat().filter((hash) => /^[0-9a-f]{12}$/.test(String(hash))))].sort();
+
+// Words of a transcript that rules replaced: places and detectors, never values. The list is part of the transcript, so
+// that both fold as one value.
 
 /** Words `first` to `last` of an utterance; both null where all of it was replaced, or where it has no words. */
 export type Redaction = readonly [
