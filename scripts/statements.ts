@@ -1,5 +1,5 @@
 /**
- * Every statement that each kind of warehouse can send, as `callsync sql` prints it. Tables of BigQuery, which the
+ * Every statement that each kind of warehouse can send. Tables of BigQuery, which the
  * product makes over REST, are shown as DDL.
  */
 import { callTables } from '../schemas/tables.ts';
@@ -219,7 +219,7 @@ const listPostgresStatements = (layout: PostgresLayout): readonly Statement[] =>
   { name: 'search: calls of two texts', sql: findSql(layout, undefined, createLater(layout, undefined)).walk },
 ];
 
-/** The files that `callsync sql` prints, by path. */
+/** The files with all statements, by path. */
 export const renderStatements = (): Readonly<Record<string, string>> => {
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'project' });
   const kinds = {
@@ -228,8 +228,8 @@ export const renderStatements = (): Readonly<Record<string, string>> => {
   };
   return Object.fromEntries(
     Object.entries(kinds).map(([kind, statements]) => [
-      `docs/reference/sql/${kind}.json`,
-      `${JSON.stringify(statements, null, 1)}\n`,
+      `docs/reference/sql/${kind}.sql`,
+      statements.map(({ name, sql }) => `-- ${name}\n${sql.trim().replace(/;$/, '')};\n`).join('\n'),
     ]),
   );
 };

@@ -55,7 +55,7 @@ const axisSchema = z.strictObject({
 
 export const listConfigSchema = z.strictObject({
   preset: a.text.describe(
-    'Preset of list settings, by name (`callsync presets`) or as the path of a YAML file. The settings here override it.',
+    'Preset of list settings, by name (`activate`, `activate-v1`) or as the path of a YAML file. The settings here override it.',
   ),
   path: text('/calls').describe('Path of the call list under `base_url`.'),
   records: text('').describe('Path of the records in the body, such as `data.items`; empty = the body is the array.'),

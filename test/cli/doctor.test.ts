@@ -1,7 +1,5 @@
 import { once } from 'node:events';
 import { createServer } from 'node:https';
-import { createServer as createTcpServer } from 'node:net';
-import { Registry } from 'prom-client';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openReceiver } from '../../src/app/open-receiver.ts';
 import { createServices, openStoreService, type Services } from '../../src/app/services.ts';
@@ -9,8 +7,6 @@ import { installationChecks, runChecks } from '../../src/cli/commands/doctor/che
 import { sourceChecks, temporalChecks } from '../../src/cli/commands/doctor/check-services.ts';
 import { checkPublicUrl, roundTrip, tryRoundTrip, webhookChecks } from '../../src/cli/commands/doctor/check-webhook.ts';
 import { checkConfig } from '../../src/config/load.ts';
-import { serveOperations } from '../../src/health/page/server.ts';
-import { findFreePort } from '../../src/local/local-process.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createSampleStore, listAgents } from '../../src/store/delivery/delivery-statistics.ts';
@@ -134,28 +130,6 @@ test('doctor names a warehouse whose user may not create', async () => {
   const found = await examine({ warehouses: { lean: { type: 'postgres', url: href } } });
   await pool.query(`DROP ROLE ${role}`);
   expect(found['warehouse lean']).toMatchObject(said('failed', 'lacks a permission', 'Grant CREATE'));
-});
-
-test('the operations port is ours, free, or another program’s', async () => {
-  const check = async (operations: Record<string, unknown>) => {
-    const services = servicesOf();
-    const config = { ...services.config, operations: { ...services.config.operations, ...operations } };
-    const { operations: run } = installationChecks({ ...services, config }, new Promise(() => undefined));
-    const [found] = await runChecks({ ...(run && { operations: run }) }, { deadlineMs: 20_000 });
-    return found;
-  };
-  expect(await check({})).toMatchObject({ outcome: 'skipped' });
-  const port = await findFreePort();
-  const on = { enabled: true, listen: '127.0.0.1', port };
-  expect(await check(on)).toMatchObject(said('ok', 'is free'));
-  const ours = await serveOperations({ ...on, registry: new Registry(), ready: () => true, token: undefined });
-  expect(await check({ ...on, listen: '0.0.0.0' })).toMatchObject(said('ok', 'Health answers'));
-  await ours.close();
-  const other = createTcpServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{"alive":true}'));
-  await once(other.listen(port, '127.0.0.1'), 'listening');
-  expect(await check(on)).toMatchObject({ outcome: 'failed', message: `Another program has 127.0.0.1:${port}.` });
-  other.close();
-  expect(await check({ ...on, listen: '203.0.113.1' })).toMatchObject(said('failed', '', 'operations.listen'));
 });
 
 test('the webhook round trip arrives, is refused when forged, and leaves no trace', async () => {

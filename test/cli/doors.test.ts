@@ -22,12 +22,6 @@ const config = {
 };
 await folder.write('callsync.yaml', `# kept by hand\n${stringify(config)}`);
 
-test('presets are files to copy', async () => {
-  const shown = await folder.run(['presets', 'show', 'activate']);
-  expect(parse(shown.stdout)).toMatchObject({ source: { list: { max_results: 10_000 } } });
-  expect(await folder.json(['presets'])).toHaveLength(2);
-});
-
 test('probe writes what it found and keeps comments; too few requests are said', async () => {
   const short = await folder.json(['probe', '--max-requests', '3'], { code: 5 });
   expect(short).toMatchObject({ complete: false, requests: 3 });

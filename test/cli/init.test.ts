@@ -1,7 +1,7 @@
-/** From nothing to a configuration that works, and looking at it: init, status --watch. */
+/** From nothing to a configuration that works. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
@@ -9,10 +9,10 @@ import { psqlLine } from '../../src/app/services.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
 import { openCliAndService } from '../support/cli.ts';
-import { program, startProgram } from '../support/program.ts';
+import { program } from '../support/program.ts';
 import { openSimulator } from '../support/simulator.ts';
 
-const { simulator, folder, database } = await openCliAndService({ calls: { count: 40 } });
+const { simulator, folder } = await openCliAndService({ calls: { count: 40 } });
 
 const init = (...options: readonly string[]) => folder.run(['init', ...options]);
 const accessOf = async (of: SimulatorAddresses): Promise<readonly string[]> => {
@@ -113,16 +113,6 @@ test('says what is missing where nobody can be asked', async () => {
   expect(await init('--config', 'none.yaml')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
   const expected = { code: 2, stderr: expect.stringContaining('--base-url') };
   expect(await init('--config', 'none.yaml', '--yes')).toMatchObject(expected);
-});
-
-test('status --watch shows the state again and again until it is stopped', async () => {
-  const path = join(folder.path, 'callsync.yaml');
-  await writeFile(path, (await readFile(path, 'utf8')).replace(/data_dir: .*/, `url: ${database.url}`));
-  const { child, ended, stdout } = startProgram(['status', '--watch', '0.1', '--json'], { cwd: folder.path });
-  await expect.poll(() => stdout().split('\n').length).toBeGreaterThan(2);
-  child.kill('SIGINT');
-  expect(await ended).toBe(0);
-  for (const line of stdout().trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ calls: 0 });
 });
 
 test('the line that opens the database in psql holds no password', async () => {

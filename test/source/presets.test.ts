@@ -48,4 +48,5 @@ test('presets can be a copy of the user’s own', async () => {
   await writeFile(join(folder, 'mine.yaml'), mine);
   const merged = await applyPreset({ source: { ...base, list: { preset: './mine.yaml' } } }, folder);
   expect(sourceConfigSchema.parse(merged.source).list.max_results).toBe(5_000);
+  await expect(readPreset('nope')).rejects.toMatchObject({ code: 'PRESET_UNREADABLE' });
 });

@@ -108,10 +108,7 @@ const options = {
   realm: option('--realm <name>', 'realm of the token endpoint'),
   clientId: option('--client-id <id>', 'client id'),
   clientSecretFile: option('--client-secret-file <file>', 'file that holds the client secret'),
-  preset: option(
-    '--preset <name>',
-    'preset of the call list (callsync presets lists them); without it, init probes the list',
-  ),
+  preset: option('--preset <name>', 'preset of the call list, such as activate; without it, init probes the list'),
   warehouse: choice(
     '--warehouse <type>',
     'kind of the warehouse',

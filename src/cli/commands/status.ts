@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { activityDeps, createWarehouse } from '../../app/activity-deps.ts';
 import { readNow, readUsages } from '../../app/open-health.ts';
 import { factMemoryOf, openSource } from '../../app/open-source.ts';
@@ -20,8 +19,8 @@ import { listRefused } from '../../store/loads/loads.ts';
 import { listDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems } from '../../store/windows/windows.ts';
-import { leaf, parsed, seconds } from '../shell/define.ts';
-import { hasReader, lines, untilStopped } from '../shell/output.ts';
+import { leaf } from '../shell/define.ts';
+import { lines } from '../shell/output.ts';
 
 type LateEditStatus = Awaited<ReturnType<typeof readLateEditStatus>>;
 
@@ -162,34 +161,15 @@ const readRules = async ({ config }: Services, store: Store) => {
 const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Status['rules']>, unread: number): string =>
   `privacy     rules ${version}${unread === 0 ? '' : `, ${countOf(unread, 'utterance')} became [unread]`}${calls === 0 ? '' : `; ${countOf(calls, 'call')} under others: callsync privacy apply brings them to these`}`;
 
-const defaultSeconds = 2;
 /** Longest wait for Temporal, which may be away. */
 const temporalMs = 3_000;
 
-/** On a terminal each picture takes the place of the one before; elsewhere, and as JSON, they follow one another. */
-const showUntilStopped = async (show: () => Promise<string>, seconds: number, plain: boolean): Promise<void> => {
-  const { signal } = untilStopped();
-  while (!signal.aborted && hasReader()) {
-    const text = await show();
-    const clear = process.stdout.isTTY && !plain ? '\u001b[2J\u001b[H' : '';
-    process.stdout.write(`${clear}${text}\n`);
-    await delay(seconds * 1000, undefined, { signal }).catch(() => undefined);
-  }
-};
-
 export default leaf({
-  options: {
-    watch: parsed<number | true>('--watch [seconds]', 'repeat until Ctrl-C; every 2 seconds by default', seconds),
-  },
-  examples: ['callsync status --json', 'callsync status --watch', 'callsync status --watch 10'],
+  examples: ['callsync status', 'callsync status --json', 'watch callsync status'],
   within: withStore,
-  run: async ({ json = false, watch }, store, services) => {
+  run: async (_options, store, services) => {
     const temporal = await withinTime(findTemporal(services), temporalMs, () => undefined).catch(() => undefined);
-    const show = async (): Promise<string> => {
-      const summary = await readStatus(services, store, temporal);
-      return json ? JSON.stringify(summary) : render(summary, services.config.webhook.allow_unsigned);
-    };
-    if (watch === undefined) process.stdout.write(`${await show()}\n`);
-    else await showUntilStopped(show, watch === true ? defaultSeconds : watch, json);
+    const summary = await readStatus(services, store, temporal);
+    return [summary, render(summary, services.config.webhook.allow_unsigned)];
   },
 });

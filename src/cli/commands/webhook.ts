@@ -8,8 +8,7 @@ import { terminal } from '../../lib/errors.ts';
 import { sendWebhook } from '../../lib/send-webhook.ts';
 import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey, signWith } from '../../webhook/server/signature.ts';
-import { flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
-import { endWith, print } from '../shell/output.ts';
+import { flag, group, leaf, option } from '../shell/define.ts';
 import { sampleCall } from './webhook/sample-call.ts';
 
 type SendResult = Awaited<ReturnType<typeof sendWebhook>>;
@@ -69,13 +68,10 @@ export default group({
         file: option('--file <file>', 'file to send instead of an invented call; - for standard input'),
         key: option('--key <name>', 'name of the signing secret in webhook.secrets (default: the first)'),
         unsigned: flag('--unsigned', 'send no signature'),
-        hookId: option('--hook-id <id>', 'X-Service-Hook-Id'),
-        deliveryId: option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
-        count: parsed('--count <n>', 'number of deliveries, sent one after the other', wholeNumber(1), '1'),
       },
       examples: [
         'callsync webhook send',
-        'callsync webhook send --url http://127.0.0.1:8780/webhook --count 5',
+        'callsync webhook send --url http://127.0.0.1:8780/webhook',
         'cat call.json | callsync webhook send --file - --key next',
       ],
       remarks: `An invented call that is accepted becomes a call like any other, with an id that begins with “sample-”.
@@ -83,20 +79,13 @@ Exit code 3: the answer was not 2XX. Exit code 4: no answer.`,
       run: async (options) => {
         const { config } = await loadReceiverConfig({ path: options.config });
         const { secrets, header_prefix: prefix } = config.webhook;
-        const { url = addressOf(config), deliveryId } = options;
+        const { url = addressOf(config) } = options;
         const key = keyOf(secrets, options);
-        const signed = signWith(key);
-        const hookId = options.hookId ?? signed.hookId;
-        const file = options.file === undefined ? undefined : await readBody(options.file);
-        const results: SendResult[] = [];
-        while (results.length < options.count) {
-          const body = file ?? JSON.stringify(sampleCall());
-          const result = await sendWebhook({ url, body, prefix, ...signed, hookId, deliveryId });
-          results.push(result);
-          print(options, { url, signed: key !== undefined, ...result }, describeSent(url, result));
-        }
-        if (results.some(({ attempts }) => attempts.every(({ status }) => status === undefined))) endWith('unanswered');
-        else if (results.some(({ delivered }) => !delivered)) endWith('denied');
+        const body = options.file === undefined ? JSON.stringify(sampleCall()) : await readBody(options.file);
+        const result = await sendWebhook({ url, body, prefix, ...signWith(key) });
+        const isAnswered = result.attempts.some(({ status }) => status !== undefined);
+        const exit = !result.delivered && (isAnswered ? 'denied' : 'unanswered');
+        return [{ url, signed: key !== undefined, ...result }, describeSent(url, result), exit];
       },
     }),
   },

@@ -190,12 +190,6 @@ export const port = wholeNumber(0, 65_535);
 export const instant = (text: string): number =>
   orRefuse(parseInstant(text), 'Use a date or date-time such as 2025-01-31 or 2025-01-31T08:00:00Z.');
 
-/** A number of seconds, with or without fraction. */
-export const seconds = (text: string): number => {
-  const value = Number(text);
-  return orRefuse(value >= 0.1 && value <= 86_400 ? value : undefined, 'Use a number of seconds, at least 0.1.');
-};
-
 /** For commands that bring calls in. */
 export const acceptSource = flag(
   '--accept-source',

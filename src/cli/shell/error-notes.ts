@@ -33,7 +33,8 @@ export const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
     'Run callsync probe, and compare source.list.records and source.list.total_path with an answer of the service.',
   NOT_DURABLE:
     'Run callsync doctor to find out why neither store nor spool stored the delivery. The service sends it once more, and the poll brings the call.',
-  PRESET_INVALID: 'Write sections of the configuration, as in the output of callsync presets show activate.',
+  PRESET_INVALID:
+    'Write sections of the configuration, as the preset activate, whose file docs/guides/connect-your-service.md names.',
   QUERY_REFUSED: 'Correct the query. docs/reference/tables.md and docs/reference/marts.md list the columns.',
   REDIRECT_LOOP: 'Correct source.base_url or source.auth_url, because the address redirects to itself.',
   SERVICE_OVERLOADED:

@@ -9,17 +9,12 @@ import { nextSteps } from './error-notes.ts';
 
 /** If the reader closes the pipe (`| head`), output stops but the command's work continues. */
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
-let isRead = true;
-
-/** False if the reader has closed standard output. */
-export const hasReader = (): boolean => isRead;
 
 /** A closed pipe is no fault of the command. */
 export const allowReaderToLeave = (): void => {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (!readerGone.has(error.code ?? '')) throw error;
-      if (stream === process.stdout) isRead = false;
     });
 };
 

@@ -25,7 +25,7 @@ export const readPreset = async (preset: string, baseDir = process.cwd()) => {
   } catch (error) {
     throw terminal('PRESET_UNREADABLE', `The preset “${preset}” cannot be read.`, {
       cause: error,
-      hint: 'Give a name that callsync presets lists, or the path of a YAML file.',
+      hint: 'Give the name of a preset (activate, activate-v1), or the path of a YAML file.',
     });
   }
   if (!isObject(content))

@@ -46,11 +46,7 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
       return describeClock(open(), services.config.sync.clock_skew);
     },
     websocket: (signal) => checkWebsocket(open(), signal),
-    mrcp: async () => {
-      const { outcome, message, hint = '' } = await checkMrcp(opened.mrcp);
-      if (outcome === 'not_configured') return skipped(message);
-      return outcome === 'answers' ? ok(message) : silent(message, hint);
-    },
+    mrcp: () => checkMrcp(opened.mrcp),
   };
 };
 

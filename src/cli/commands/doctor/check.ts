@@ -2,9 +2,7 @@
 
 import { constants, existsSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { Agent, fetch } from 'undici';
 import { unitFields } from '../../../../schemas/config/analytics.ts';
 import type { WarehouseConfig } from '../../../../schemas/config/warehouses.ts';
 import type { Config, ReceiverConfig } from '../../../../schemas/config.ts';
@@ -15,7 +13,6 @@ import { claimSource } from '../../../app/open-source.ts';
 import { configuredStore, listPrivacyKeys, requireKeyFile, type Services } from '../../../app/services.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
 import { judge } from '../../../health/conditions.ts';
-import { localAddress } from '../../../lib/certificate.ts';
 import { countOf } from '../../../lib/count-of.ts';
 import { CallsyncError } from '../../../lib/errors.ts';
 import { withinTime } from '../../../lib/timing.ts';
@@ -84,7 +81,7 @@ export const runChecks = async (checks: Checks, { deadlineMs }: { readonly deadl
 export const exitCodeOfFindings = (findings: readonly Finding[]): number =>
   worstOf(findings.flatMap(({ outcome, exitCode = exits.blocked[0] }) => (outcome === 'failed' ? [exitCode] : [])));
 
-// Checks of the installation: store and its health, privacy rules, warehouses, port, disk, settings of marts.
+// Checks of the installation: store and its health, privacy rules, warehouses, disk, settings of marts.
 
 /** The store, or the finding that it is missing. */
 export const needStore = <S extends Queryable>(opening: Promise<S>): Promise<S> =>
@@ -98,7 +95,6 @@ export const installationChecks = ({ config }: Services, opening: Promise<Store>
   health: async () => checkHealth(await needStore(opening), config),
   ...privacyChecks({ config }, opening),
   ...warehouseChecks(config, opening),
-  operations: (signal) => checkOperations(config, signal),
   disk: () => checkDisk(config),
   analytics: async () => checkAnalytics(config),
 });
@@ -113,7 +109,6 @@ export const receiverChecks = ({ config }: Services<ReceiverConfig>, opening: Pr
     await inbox.query('INSERT INTO inbox (received_at) SELECT now() WHERE false');
     return ok('The inbox takes deliveries.');
   },
-  operations: (signal) => checkOperations(config, signal),
   spool: () => {
     const { dir, min_free_bytes: least } = config.webhook.spool;
     return checkFolder(dir ?? join(resolveDataDir(config.store.data_dir), 'spool'), least);
@@ -241,45 +236,3 @@ const checkAnalytics = ({ analytics: { units, agent_side: side } }: Config): Fin
     return warning('The side of the agent in transcripts is unknown.', 'Set analytics.agent_side.');
   return ok('Units and the side of the agent are known.');
 };
-
-/** The port for health, readiness and metrics: served by a process of ours, or free for the next. */
-const checkOperations = async ({ operations }: Pick<Config, 'operations'>, signal: AbortSignal): Promise<Finding> => {
-  const { enabled, listen, port } = operations;
-  if (!enabled) return skipped('Not enabled (operations.enabled).');
-  if (port === 0) return ok('Takes any free port.');
-  const address = `${listen}:${port}`;
-  if (await answersHealth(operations, signal)) return ok(`Health answers on ${address}.`);
-  const code = await findObstacle(listen, port);
-  if (code === undefined) return ok(`${address} is free for the next process.`);
-  if (code === 'EADDRINUSE')
-    return failed(`Another program has ${address}.`, 'Set operations.port to one that is free, or operations.listen.');
-  return failed(
-    `Health and metrics cannot be served on ${address} (${code}).`,
-    'Set operations.listen to an address of this machine, and operations.port to one that this user may take.',
-  );
-};
-
-const answerMs = 5_000;
-/** Accepts any certificate, because it may be for another host name. */
-const anyCertificate = new Agent({
-  connect: { rejectUnauthorized: false, timeout: answerMs },
-  headersTimeout: answerMs,
-  bodyTimeout: answerMs,
-});
-
-const answersHealth = async (operations: Config['operations'], signal: AbortSignal): Promise<boolean> => {
-  try {
-    const answer = await fetch(`${localAddress(operations)}/healthz`, { dispatcher: anyCertificate, signal });
-    return answer.ok && (await answer.text()).includes('"program":"callsync"');
-  } catch {
-    return false;
-  }
-};
-
-/** The code of the error with which the address is refused; undefined = it can be had. */
-const findObstacle = (host: string, port: number): Promise<string | undefined> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'unknown'));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
