@@ -5,8 +5,6 @@ import { a, durationSchema, matching, timeZone, withDefault } from './values.ts'
 
 const { duration, oneOf } = withDefault;
 
-export const overlapPolicies = ['skip', 'buffer_one', 'buffer_all', 'allow_all'] as const;
-
 export const scheduledBackfillSchema = z
   .strictObject({
     name: matching(/^[a-z0-9][a-z0-9_-]{0,59}$/, 'must be lower-case letters, digits, - and _').describe(
@@ -30,7 +28,7 @@ export const scheduledBackfillSchema = z
     force: a.on.describe('Read windows again that callsync has read.'),
     jitter: duration('0s').describe('Each run begins up to this much later, at random.'),
     catchup_window: duration('7d').describe('Longest delay of a run that Temporal missed; later ones count as missed.'),
-    overlap_policy: oneOf(overlapPolicies, 'buffer_one').describe(
+    overlap_policy: oneOf(['skip', 'buffer_one', 'buffer_all', 'allow_all'], 'buffer_one').describe(
       'Policy for a run that is due while an earlier run continues. `buffer_one` starts one run afterwards.',
     ),
   })

@@ -14,7 +14,7 @@ import { keepServer } from '../local/local-process.ts';
 import { isTemporalRunning, startTemporalDevServer } from '../local/temporal-server.ts';
 import { defaultAxis } from '../source/list/list-query.ts';
 import { connectClient } from '../temporal/connect.ts';
-import { type BackfillDefaults, ensureBackfillSchedules, ensureSchedules, scheduleIds } from '../temporal/schedules.ts';
+import { ensureBackfillSchedules, ensureSchedules, scheduleIds } from '../temporal/schedules.ts';
 import { startBackfill } from '../temporal/workflow-client.ts';
 import { type CommonOptions, type Services, withServices } from './services.ts';
 
@@ -77,26 +77,17 @@ export const beginBackfill = (
 
 type StartedBackfill = Parameters<typeof startBackfill>[2];
 
-/** Defaults of backfills that schedules start. */
-export const backfillDefaults = ({ config }: Services): BackfillDefaults => ({
-  axis: defaultAxis(config.source.list).name,
-  sync: config.sync,
-});
-
 /** Brings the schedules of continuous sync and those of configured backfills in line with the configuration. */
 export const ensureConfiguredSchedules = async (
   services: Services,
   { client, prefix }: Pick<TemporalService, 'client' | 'prefix'>,
   wanted: 'all' | 'sweep' = 'all',
 ): Promise<void> => {
-  const { sync } = services.config;
+  const { sync, source } = services.config;
   await ensureSchedules(client, prefix, sync, wanted);
   if (wanted === 'sweep') return;
-  const backfills = { wanted: sync.backfills, defaults: backfillDefaults(services) };
-  for (const name of await ensureBackfillSchedules(client, prefix, backfills))
-    services.say(
-      `The schedule ${name} is from callsync backfill schedule create, so callsync ignores the entry in the configuration.`,
-    );
+  const defaults = { axis: defaultAxis(source.list).name, sync };
+  await ensureBackfillSchedules(client, prefix, { wanted: sync.backfills, defaults });
 };
 
 const lookMs = 30_000;

@@ -103,12 +103,10 @@ const ifThere = async (work: Promise<unknown>): Promise<void> => {
 export const triggerSweep = (client: Client, prefix: string): Promise<void> =>
   ifThere(client.schedule.getHandle(scheduleIds(prefix).sweep).trigger(ScheduleOverlapPolicy.SKIP));
 
-// Temporal Schedules of backfills: those that the configuration owns, and those that an operator created.
-
-type ScheduleOwner = 'config' | 'operator';
+// Temporal Schedules of backfills, which the configuration owns.
 
 /** Defaults of a schedule from the rest of the configuration. */
-export type BackfillDefaults = { readonly axis: string; readonly sync: Pick<SyncConfig, 'order' | 'concurrency'> };
+type BackfillDefaults = { readonly axis: string; readonly sync: Pick<SyncConfig, 'order' | 'concurrency'> };
 
 const specOf = ({ cron, every, time_zone: timezone, jitter }: ScheduledBackfill): ScheduleSpec => ({
   timezone,
@@ -150,56 +148,41 @@ export const backfillSchedule = (client: Client, prefix: string, name: string): 
 export const createBackfillSchedule = async (
   client: Client,
   prefix: string,
-  input: { readonly wanted: ScheduledBackfill; readonly defaults: BackfillDefaults; readonly owner: ScheduleOwner },
+  { wanted, defaults }: { readonly wanted: ScheduledBackfill; readonly defaults: BackfillDefaults },
 ): Promise<void> => {
-  const { wanted, defaults, owner } = input;
   await client.schedule.create({
     scheduleId: backfillScheduleId(prefix, wanted.name),
     ...definitionOf(prefix, wanted, defaults),
-    memo: { owner },
     state: { note: `Backfill of the last ${wanted.last / dayMs} days` },
   });
 };
 
-const ownerOf = (memo: Record<string, unknown> | undefined) => (memo?.owner === 'config' ? 'config' : 'operator');
-
-type ListedSchedule = { readonly name: string; readonly owner: ScheduleOwner; readonly paused: boolean };
-
-/** All schedules of one installation, by name. The server's list may lag behind by a moment. */
-export const listBackfillSchedules = async (client: Client, prefix: string): Promise<readonly ListedSchedule[]> => {
+/** Names of all backfill schedules of one installation. The server's list may lag behind by a moment. */
+export const listBackfillSchedules = async (client: Client, prefix: string): Promise<readonly string[]> => {
   const own = backfillScheduleId(prefix, '');
-  const found: ListedSchedule[] = [];
-  for await (const { scheduleId, memo, state } of client.schedule.list()) {
-    if (!scheduleId.startsWith(own)) continue;
-    found.push({ name: scheduleId.slice(own.length), owner: ownerOf(memo), paused: state.paused });
-  }
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const found: string[] = [];
+  for await (const { scheduleId } of client.schedule.list())
+    if (scheduleId.startsWith(own)) found.push(scheduleId.slice(own.length));
+  return found.sort();
 };
 
-/**
- * Creates and updates the configured schedules, and removes schedules that left the configuration. Schedules of
- * operators are left alone, and a pause stays. Returns the names that an operator's schedule has taken.
- */
+/** Creates and updates the configured schedules, and removes all others of the installation. A pause stays. */
 export const ensureBackfillSchedules = async (
   client: Client,
   prefix: string,
   { wanted, defaults }: { readonly wanted: readonly ScheduledBackfill[]; readonly defaults: BackfillDefaults },
-): Promise<readonly string[]> => {
-  const taken: string[] = [];
+): Promise<void> => {
   for (const one of wanted) {
-    const handle = backfillSchedule(client, prefix, one.name);
-    try {
-      const { memo } = await handle.describe();
-      if (ownerOf(memo) === 'operator') taken.push(one.name);
-      else await handle.update(({ state }) => ({ ...definitionOf(prefix, one, defaults), state }));
-    } catch (error) {
+    const updated = backfillSchedule(client, prefix, one.name).update(({ state }) => ({
+      ...definitionOf(prefix, one, defaults),
+      state,
+    }));
+    await updated.catch(async (error: unknown) => {
       if (!(error instanceof ScheduleNotFoundError)) throw error;
-      await createBackfillSchedule(client, prefix, { wanted: one, defaults, owner: 'config' });
-    }
+      await createBackfillSchedule(client, prefix, { wanted: one, defaults });
+    });
   }
   const kept = new Set(wanted.map(({ name }) => name));
-  for (const { name, owner } of await listBackfillSchedules(client, prefix)) {
-    if (owner === 'config' && !kept.has(name)) await backfillSchedule(client, prefix, name).delete();
-  }
-  return taken;
+  for (const name of await listBackfillSchedules(client, prefix))
+    if (!kept.has(name)) await backfillSchedule(client, prefix, name).delete();
 };

@@ -61,7 +61,7 @@ test('backfills: every due run happened once, was skipped by its policy, or is c
   for (const overlap of policies) {
     const often = { name: overlap, every: '2s', last: '900d', overlap_policy: overlap, catchup_window: '10s' };
     const wanted = scheduledBackfillSchema.parse(often);
-    await createBackfillSchedule(site.client, site.prefix, { wanted, defaults, owner: 'operator' });
+    await createBackfillSchedule(site.client, site.prefix, { wanted, defaults });
   }
   const first = await site.startWorker();
   await delay(8_000);

@@ -40,8 +40,7 @@ const client = new Client({ connection, namespace });
 const database = useDatabase();
 afterAll(async () => {
   await deleteSchedules({ client, prefix });
-  for (const { name } of await listBackfillSchedules(client, prefix))
-    await backfillSchedule(client, prefix, name).delete();
+  for (const name of await listBackfillSchedules(client, prefix)) await backfillSchedule(client, prefix, name).delete();
   await connection.close();
 });
 

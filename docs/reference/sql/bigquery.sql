@@ -543,7 +543,7 @@ END IF;
 
 INSERT INTO `project.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 3, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `project.calls.loads` AS l);
 
@@ -865,7 +865,7 @@ WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, w
 
 INSERT INTO `project.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 1, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `project.calls.loads` AS l);
 
@@ -1132,7 +1132,7 @@ END IF;
 
 INSERT INTO `project.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 3, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `project.calls.loads` AS l);
 
@@ -1380,7 +1380,7 @@ END IF;
 
 INSERT INTO `project.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 3, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `project.calls.loads` AS l);
 
@@ -1478,7 +1478,7 @@ WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, w
 
 INSERT INTO `project.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 0, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `project.calls.loads` AS l);
 
@@ -1593,7 +1593,7 @@ WHERE s.kind = 'tombstone' AND t.call_id = s.call_id;
 
 INSERT INTO `project.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
-SELECT this_load, this_epoch, this_flatten, 'read', 500, 0 + claimed, CURRENT_TIMESTAMP()
+SELECT this_load, this_epoch, this_flatten, 'read', 1, claimed, CURRENT_TIMESTAMP()
 FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `project.calls.loads` AS l);
 
@@ -1752,67 +1752,9 @@ WHERE c.call_id IS NULL
 ) AS o
 ORDER BY o.call_id;
 
--- reconcile/digests
+-- reconcile/rows
 -- @param ids ARRAY<STRING>
-SELECT * FROM (
-SELECT r.call_id AS call_id, 'calls' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.processed_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.processed_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.status) AS STRING), ':', r.status), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.campaign) AS STRING), ':', r.campaign), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))) AS STRING), ':', IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_state) AS STRING), ':', r.audio_state), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.lang) AS STRING), ':', r.lang), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.asr_model) AS STRING), ':', r.asr_model), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.obfuscated AS STRING)) AS STRING), ':', CAST(r.obfuscated AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.transcript_call_id) AS STRING), ':', r.transcript_call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_label) AS STRING), ':', r.in_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_data) AS STRING), ':', r.in_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_type) AS STRING), ':', r.in_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_label) AS STRING), ':', r.out_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_data) AS STRING), ':', r.out_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_type) AS STRING), ':', r.out_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_id) AS STRING), ':', r.client_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.agent) AS STRING), ':', r.agent), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.direction) AS STRING), ':', r.direction), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.dept) AS STRING), ':', r.dept), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.ani) AS STRING), ':', r.ani), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_capture_date) AS STRING), ':', r.client_capture_date), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_file_location) AS STRING), ':', r.audio_file_location), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_count AS STRING)) AS STRING), ':', CAST(r.utterance_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_count AS STRING)) AS STRING), ':', CAST(r.tag_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.first_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.first_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.last_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.last_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.source_deleted_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.source_deleted_at) AS STRING)), '-')))) AS digest,
-  TO_JSON_STRING(r.visit) AS json_0, TO_JSON_STRING(r.tracking_info) AS json_1, TO_JSON_STRING(r.qualification) AS json_2, TO_JSON_STRING(r.extra) AS json_3, TO_JSON_STRING(r.issues) AS json_4
-  FROM `project.calls.calls` AS r
-  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
-UNION ALL
-SELECT g.call_id AS call_id, 'utterances' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
-  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
-FROM (
-  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_index AS STRING)) AS STRING), ':', CAST(r.utterance_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.side) AS STRING), ':', r.side), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.content) AS STRING), ':', r.content), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.start_offset = 0, '0', FORMAT('%.16e', r.start_offset))) AS STRING), ':', IF(r.start_offset = 0, '0', FORMAT('%.16e', r.start_offset))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.score = 0, '0', FORMAT('%.16e', r.score))) AS STRING), ':', IF(r.score = 0, '0', FORMAT('%.16e', r.score))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IFNULL((SELECT STRING_AGG(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(w.value) AS STRING), ':', w.value), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.start = 0, '0', FORMAT('%.16e', w.start))) AS STRING), ':', IF(w.start = 0, '0', FORMAT('%.16e', w.start))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.length = 0, '0', FORMAT('%.16e', w.length))) AS STRING), ':', IF(w.length = 0, '0', FORMAT('%.16e', w.length))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.score = 0, '0', FORMAT('%.16e', w.score))) AS STRING), ':', IF(w.score = 0, '0', FORMAT('%.16e', w.score))), '-')), '' ORDER BY position)
-    FROM UNNEST(r.words) AS w WITH OFFSET AS position), '')) AS STRING), ':', IFNULL((SELECT STRING_AGG(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(w.value) AS STRING), ':', w.value), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.start = 0, '0', FORMAT('%.16e', w.start))) AS STRING), ':', IF(w.start = 0, '0', FORMAT('%.16e', w.start))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.length = 0, '0', FORMAT('%.16e', w.length))) AS STRING), ':', IF(w.length = 0, '0', FORMAT('%.16e', w.length))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.score = 0, '0', FORMAT('%.16e', w.score))) AS STRING), ':', IF(w.score = 0, '0', FORMAT('%.16e', w.score))), '-')), '' ORDER BY position)
-    FROM UNNEST(r.words) AS w WITH OFFSET AS position), '')), '-')))) AS h
-  FROM `project.calls.utterances` AS r
-  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT r.call_id AS call_id, 'tags' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_index AS STRING)) AS STRING), ':', CAST(r.tag_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.tag_id) AS STRING), ':', r.tag_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.display_name) AS STRING), ':', r.display_name), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.confidence = 0, '0', FORMAT('%.16e', r.confidence))) AS STRING), ':', IF(r.confidence = 0, '0', FORMAT('%.16e', r.confidence))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.type) AS STRING), ':', r.type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.value_bool AS STRING)) AS STRING), ':', CAST(r.value_bool AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.value_number = 0, '0', FORMAT('%.16e', r.value_number))) AS STRING), ':', IF(r.value_number = 0, '0', FORMAT('%.16e', r.value_number))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.value_text) AS STRING), ':', r.value_text), '-')))) AS digest,
-  TO_JSON_STRING(r.value) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
-  FROM `project.calls.tags` AS r
-  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
-UNION ALL
-SELECT g.call_id AS call_id, 'metadata' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
-  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
-FROM (
-  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.key) AS STRING), ':', r.key), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.value) AS STRING), ':', r.value), '-')))) AS h
-  FROM `project.calls.metadata` AS r
-  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT g.call_id AS call_id, 'udfs' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
-  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
-FROM (
-  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.kind) AS STRING), ':', r.kind), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.udf_index AS STRING)) AS STRING), ':', CAST(r.udf_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.value_number AS STRING)) AS STRING), ':', CAST(r.value_number AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.value_text) AS STRING), ':', r.value_text), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.unparsable AS STRING)) AS STRING), ':', CAST(r.unparsable AS STRING)), '-')))) AS h
-  FROM `project.calls.udfs` AS r
-  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT g.call_id AS call_id, 'contacts' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
-  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
-FROM (
-  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.side) AS STRING), ':', r.side), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.label) AS STRING), ':', r.label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.data) AS STRING), ':', r.data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.type) AS STRING), ':', r.type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.phone) AS STRING), ':', r.phone), '-')))) AS h
-  FROM `project.calls.contacts` AS r
-  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT g.call_id AS call_id, 'redactions' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
-  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
-FROM (
-  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.redaction_index AS STRING)) AS STRING), ':', CAST(r.redaction_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_index AS STRING)) AS STRING), ':', CAST(r.utterance_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.first_word AS STRING)) AS STRING), ':', CAST(r.first_word AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.last_word AS STRING)) AS STRING), ':', CAST(r.last_word AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.detector) AS STRING), ':', r.detector), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.detector_version AS STRING)) AS STRING), ':', CAST(r.detector_version AS STRING)), '-')))) AS h
-  FROM `project.calls.redactions` AS r
-  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
-) AS g
-GROUP BY g.call_id
-) AS parts
-ORDER BY parts.call_id;
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.utterance_index AS utterance_index, t.side AS side, t.content AS content, t.start_offset AS start_offset, t.duration AS duration, t.score AS score, t.word_count AS word_count, t.words AS words FROM `project.calls.utterances` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND t.call_id IN UNNEST(@ids);
 
 -- erase/rows-left
 -- @param ids ARRAY<STRING>

@@ -1472,71 +1472,8 @@ WHERE c.call_id IS NULL AND t.ctid >= (SELECT format('(%s,0)', 0 * (pg_relation_
 ) AS o
 ORDER BY o.call_id COLLATE "C";
 
--- reconcile/digests
-SELECT * FROM (
-SELECT r.call_id AS call_id, 'calls' AS relation, encode(sha256(convert_to(coalesce(octet_length(r."call_id"::text) || ':' || r."call_id"::text, '-') || coalesce(octet_length((extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text, '-') || coalesce(octet_length((extract(epoch FROM r."processed_at") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."processed_at") * 1000000)::bigint::text, '-') || coalesce(octet_length(r."status"::text) || ':' || r."status"::text, '-') || coalesce(octet_length(r."campaign"::text) || ':' || r."campaign"::text, '-') || coalesce(octet_length(CASE WHEN r."duration" = 0 THEN '0' ELSE ltrim(to_char(r."duration", '9.9999999999999999EEEE')) END) || ':' || CASE WHEN r."duration" = 0 THEN '0' ELSE ltrim(to_char(r."duration", '9.9999999999999999EEEE')) END, '-') || coalesce(octet_length(CASE WHEN r."ivr_end" = 0 THEN '0' ELSE ltrim(to_char(r."ivr_end", '9.9999999999999999EEEE')) END) || ':' || CASE WHEN r."ivr_end" = 0 THEN '0' ELSE ltrim(to_char(r."ivr_end", '9.9999999999999999EEEE')) END, '-') || coalesce(octet_length(r."audio_state"::text) || ':' || r."audio_state"::text, '-') || coalesce(octet_length(r."lang"::text) || ':' || r."lang"::text, '-') || coalesce(octet_length(r."asr_model"::text) || ':' || r."asr_model"::text, '-') || coalesce(octet_length(r."obfuscated"::text) || ':' || r."obfuscated"::text, '-') || coalesce(octet_length(r."transcript_call_id"::text) || ':' || r."transcript_call_id"::text, '-') || coalesce(octet_length(r."in_label"::text) || ':' || r."in_label"::text, '-') || coalesce(octet_length(r."in_data"::text) || ':' || r."in_data"::text, '-') || coalesce(octet_length(r."in_type"::text) || ':' || r."in_type"::text, '-') || coalesce(octet_length(r."out_label"::text) || ':' || r."out_label"::text, '-') || coalesce(octet_length(r."out_data"::text) || ':' || r."out_data"::text, '-') || coalesce(octet_length(r."out_type"::text) || ':' || r."out_type"::text, '-') || coalesce(octet_length(r."client_id"::text) || ':' || r."client_id"::text, '-') || coalesce(octet_length(r."agent"::text) || ':' || r."agent"::text, '-') || coalesce(octet_length(r."direction"::text) || ':' || r."direction"::text, '-') || coalesce(octet_length(r."dept"::text) || ':' || r."dept"::text, '-') || coalesce(octet_length(r."ani"::text) || ':' || r."ani"::text, '-') || coalesce(octet_length(r."client_capture_date"::text) || ':' || r."client_capture_date"::text, '-') || coalesce(octet_length(r."audio_file_location"::text) || ':' || r."audio_file_location"::text, '-') || coalesce(octet_length(r."utterance_count"::text) || ':' || r."utterance_count"::text, '-') || coalesce(octet_length(r."word_count"::text) || ':' || r."word_count"::text, '-') || coalesce(octet_length(r."tag_count"::text) || ':' || r."tag_count"::text, '-') || coalesce(octet_length((extract(epoch FROM r."first_seen_at") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."first_seen_at") * 1000000)::bigint::text, '-') || coalesce(octet_length((extract(epoch FROM r."last_seen_at") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."last_seen_at") * 1000000)::bigint::text, '-') || coalesce(octet_length((extract(epoch FROM r."source_deleted_at") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."source_deleted_at") * 1000000)::bigint::text, '-'), 'UTF8')), 'hex') AS digest,
-  r."visit"::text AS json_0, r."tracking_info"::text AS json_1, r."qualification"::text AS json_2, r."extra"::text AS json_3, r."issues"::text AS json_4
-  FROM "calls"."calls" AS r
-  WHERE TRUE AND r.call_id = ANY($1)
-UNION ALL
-SELECT g.call_id AS call_id, 'utterances' AS relation, encode(sha256(convert_to(string_agg(g.h, '' ORDER BY g.h COLLATE "C"), 'UTF8')), 'hex') AS digest,
-  NULL::text AS json_0, NULL::text AS json_1, NULL::text AS json_2, NULL::text AS json_3, NULL::text AS json_4
-FROM (
-  SELECT r.call_id AS call_id, encode(sha256(convert_to(coalesce(octet_length(r."call_id"::text) || ':' || r."call_id"::text, '-') || coalesce(octet_length((extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text, '-') || coalesce(octet_length(r."utterance_index"::text) || ':' || r."utterance_index"::text, '-') || coalesce(octet_length(r."side"::text) || ':' || r."side"::text, '-') || coalesce(octet_length(r."content"::text) || ':' || r."content"::text, '-') || coalesce(octet_length(CASE WHEN r."start_offset" = 0 THEN '0' ELSE ltrim(to_char(r."start_offset", '9.9999999999999999EEEE')) END) || ':' || CASE WHEN r."start_offset" = 0 THEN '0' ELSE ltrim(to_char(r."start_offset", '9.9999999999999999EEEE')) END, '-') || coalesce(octet_length(CASE WHEN r."duration" = 0 THEN '0' ELSE ltrim(to_char(r."duration", '9.9999999999999999EEEE')) END) || ':' || CASE WHEN r."duration" = 0 THEN '0' ELSE ltrim(to_char(r."duration", '9.9999999999999999EEEE')) END, '-') || coalesce(octet_length(CASE WHEN r."score" = 0 THEN '0' ELSE ltrim(to_char(r."score", '9.9999999999999999EEEE')) END) || ':' || CASE WHEN r."score" = 0 THEN '0' ELSE ltrim(to_char(r."score", '9.9999999999999999EEEE')) END, '-') || coalesce(octet_length(r."word_count"::text) || ':' || r."word_count"::text, '-') || coalesce(octet_length((SELECT encode(sha256(string_agg(int4send(octet_length(sent)) || sent, '')), 'hex')
-    FROM (VALUES (array_send(coalesce(r.word_values, string_to_array(r.content, ' ')))), (array_send(r.word_starts)), (array_send(r.word_lengths)), (array_send(r.word_scores))) AS a(sent))) || ':' || (SELECT encode(sha256(string_agg(int4send(octet_length(sent)) || sent, '')), 'hex')
-    FROM (VALUES (array_send(coalesce(r.word_values, string_to_array(r.content, ' ')))), (array_send(r.word_starts)), (array_send(r.word_lengths)), (array_send(r.word_scores))) AS a(sent)), '-'), 'UTF8')), 'hex') AS h
-  FROM "calls"."utterances" AS r
-  WHERE TRUE AND r.call_id = ANY($1)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT r.call_id AS call_id, 'tags' AS relation, encode(sha256(convert_to(coalesce(octet_length(r."call_id"::text) || ':' || r."call_id"::text, '-') || coalesce(octet_length((extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text, '-') || coalesce(octet_length(r."tag_index"::text) || ':' || r."tag_index"::text, '-') || coalesce(octet_length(r."tag_id"::text) || ':' || r."tag_id"::text, '-') || coalesce(octet_length(r."display_name"::text) || ':' || r."display_name"::text, '-') || coalesce(octet_length(CASE WHEN r."confidence" = 0 THEN '0' ELSE ltrim(to_char(r."confidence", '9.9999999999999999EEEE')) END) || ':' || CASE WHEN r."confidence" = 0 THEN '0' ELSE ltrim(to_char(r."confidence", '9.9999999999999999EEEE')) END, '-') || coalesce(octet_length(r."type"::text) || ':' || r."type"::text, '-') || coalesce(octet_length(r."value_bool"::text) || ':' || r."value_bool"::text, '-') || coalesce(octet_length(CASE WHEN r."value_number" = 0 THEN '0' ELSE ltrim(to_char(r."value_number", '9.9999999999999999EEEE')) END) || ':' || CASE WHEN r."value_number" = 0 THEN '0' ELSE ltrim(to_char(r."value_number", '9.9999999999999999EEEE')) END, '-') || coalesce(octet_length(r."value_text"::text) || ':' || r."value_text"::text, '-'), 'UTF8')), 'hex') AS digest,
-  r."value"::text AS json_0, NULL::text AS json_1, NULL::text AS json_2, NULL::text AS json_3, NULL::text AS json_4
-  FROM "calls"."tags" AS r
-  WHERE TRUE AND r.call_id = ANY($1)
-UNION ALL
-SELECT g.call_id AS call_id, 'metadata' AS relation, encode(sha256(convert_to(string_agg(g.h, '' ORDER BY g.h COLLATE "C"), 'UTF8')), 'hex') AS digest,
-  NULL::text AS json_0, NULL::text AS json_1, NULL::text AS json_2, NULL::text AS json_3, NULL::text AS json_4
-FROM (
-  SELECT r.call_id AS call_id, encode(sha256(convert_to(coalesce(octet_length(r."call_id"::text) || ':' || r."call_id"::text, '-') || coalesce(octet_length((extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text, '-') || coalesce(octet_length(r."key"::text) || ':' || r."key"::text, '-') || coalesce(octet_length(r."value"::text) || ':' || r."value"::text, '-'), 'UTF8')), 'hex') AS h
-  FROM "calls"."metadata" AS r
-  WHERE TRUE AND r.call_id = ANY($1)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT g.call_id AS call_id, 'udfs' AS relation, encode(sha256(convert_to(string_agg(g.h, '' ORDER BY g.h COLLATE "C"), 'UTF8')), 'hex') AS digest,
-  NULL::text AS json_0, NULL::text AS json_1, NULL::text AS json_2, NULL::text AS json_3, NULL::text AS json_4
-FROM (
-  SELECT r.call_id AS call_id, encode(sha256(convert_to(coalesce(octet_length(r."call_id"::text) || ':' || r."call_id"::text, '-') || coalesce(octet_length((extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text, '-') || coalesce(octet_length(r."kind"::text) || ':' || r."kind"::text, '-') || coalesce(octet_length(r."udf_index"::text) || ':' || r."udf_index"::text, '-') || coalesce(octet_length(trim_scale(r."value_number")::text) || ':' || trim_scale(r."value_number")::text, '-') || coalesce(octet_length(r."value_text"::text) || ':' || r."value_text"::text, '-') || coalesce(octet_length(r."unparsable"::text) || ':' || r."unparsable"::text, '-'), 'UTF8')), 'hex') AS h
-  FROM "calls"."udfs" AS r
-  WHERE TRUE AND r.call_id = ANY($1)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT g.call_id AS call_id, 'contacts' AS relation, encode(sha256(convert_to(string_agg(g.h, '' ORDER BY g.h COLLATE "C"), 'UTF8')), 'hex') AS digest,
-  NULL::text AS json_0, NULL::text AS json_1, NULL::text AS json_2, NULL::text AS json_3, NULL::text AS json_4
-FROM (
-  SELECT r.call_id AS call_id, encode(sha256(convert_to(coalesce(octet_length(r."call_id"::text) || ':' || r."call_id"::text, '-') || coalesce(octet_length((extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text, '-') || coalesce(octet_length(r."side"::text) || ':' || r."side"::text, '-') || coalesce(octet_length(r."label"::text) || ':' || r."label"::text, '-') || coalesce(octet_length(r."data"::text) || ':' || r."data"::text, '-') || coalesce(octet_length(r."type"::text) || ':' || r."type"::text, '-') || coalesce(octet_length(r."phone"::text) || ':' || r."phone"::text, '-'), 'UTF8')), 'hex') AS h
-  FROM "calls"."contacts" AS r
-  WHERE TRUE AND r.call_id = ANY($1)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT g.call_id AS call_id, 'redactions' AS relation, encode(sha256(convert_to(string_agg(g.h, '' ORDER BY g.h COLLATE "C"), 'UTF8')), 'hex') AS digest,
-  NULL::text AS json_0, NULL::text AS json_1, NULL::text AS json_2, NULL::text AS json_3, NULL::text AS json_4
-FROM (
-  SELECT r.call_id AS call_id, encode(sha256(convert_to(coalesce(octet_length(r."call_id"::text) || ':' || r."call_id"::text, '-') || coalesce(octet_length((extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text, '-') || coalesce(octet_length(r."redaction_index"::text) || ':' || r."redaction_index"::text, '-') || coalesce(octet_length(r."utterance_index"::text) || ':' || r."utterance_index"::text, '-') || coalesce(octet_length(r."first_word"::text) || ':' || r."first_word"::text, '-') || coalesce(octet_length(r."last_word"::text) || ':' || r."last_word"::text, '-') || coalesce(octet_length(r."detector"::text) || ':' || r."detector"::text, '-') || coalesce(octet_length(r."detector_version"::text) || ':' || r."detector_version"::text, '-'), 'UTF8')), 'hex') AS h
-  FROM "calls"."redactions" AS r
-  WHERE TRUE AND r.call_id = ANY($1)
-) AS g
-GROUP BY g.call_id
-UNION ALL
-SELECT r.call_id AS call_id, 'documents' AS relation, encode(sha256(convert_to(coalesce(octet_length(r."call_id"::text) || ':' || r."call_id"::text, '-') || coalesce(octet_length((extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text) || ':' || (extract(epoch FROM r."call_timestamp") * 1000000)::bigint::text, '-'), 'UTF8')), 'hex') AS digest,
-  r."document"::text AS json_0, NULL::text AS json_1, NULL::text AS json_2, NULL::text AS json_3, NULL::text AS json_4
-  FROM "calls"."documents" AS r
-  WHERE TRUE AND r.call_id = ANY($1)
-) AS parts
-ORDER BY parts.call_id COLLATE "C";
+-- reconcile/rows
+SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."utterance_index" AS utterance_index, t."side" AS side, t."content" AS content, t."start_offset" AS start_offset, t."duration" AS duration, t."score" AS score, t."word_count" AS word_count, json_build_object('value', coalesce(t.word_values, string_to_array(t.content, ' ')), 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores) AS words FROM "calls"."utterances" AS t WHERE TRUE AND t.call_id = ANY($1);
 
 -- erase/rows-left
 SELECT SUM(x.n) AS n FROM (

@@ -1,23 +1,15 @@
 import type { ScheduleDescription } from '@temporalio/client';
-import { ScheduleAlreadyRunning, ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
-import { overlapPolicies, scheduledBackfillSchema } from '../../../schemas/config/backfills.ts';
+import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { withServices } from '../../app/services.ts';
 import type { TemporalService } from '../../app/temporal.ts';
-import {
-  backfillDefaults,
-  beginBackfill,
-  listBackfills,
-  openTemporal,
-  untilNow,
-  withTemporal,
-} from '../../app/temporal.ts';
+import { beginBackfill, listBackfills, openTemporal, untilNow, withTemporal } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { say } from '../../lib/say.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { axisOf } from '../../source/list/list-query.ts';
-import { backfillSchedule, createBackfillSchedule, listBackfillSchedules } from '../../temporal/schedules.ts';
+import { backfillSchedule, listBackfillSchedules } from '../../temporal/schedules.ts';
 import { backfillHandle } from '../../temporal/workflow-client.ts';
 import { type Answer, argument, choice, flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { needWorkers, watchBackfill } from '../shell/follow.ts';
@@ -111,19 +103,11 @@ const about = (verb: string, does: string, act: (found: Found) => Promise<Answer
 /** The workflow takes no others. */
 const concurrencyOf = wholeNumber(1, 256);
 
-/** How a backfill reads its windows. */
-const windowOptions = {
-  axis: option('--axis <name>', 'time axis of the range (default: source.list.axis)'),
-  order: choice('--order <order>', 'end of the range to read first', ['newest_first', 'oldest_first']),
-  concurrency: parsed('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', concurrencyOf),
-};
-
 // `callsync backfill schedule`: backfills of a relative range at the times of a Temporal Schedule.
 
 /** The server counts runs, also missed and skipped ones. */
-const factsOf = (name: string, { info, memo, policies, state }: ScheduleDescription) => ({
+const factsOf = (name: string, { info, policies, state }: ScheduleDescription) => ({
   name,
-  owner: memo?.owner === 'config' ? 'config' : 'operator',
   paused: state.paused,
   overlapPolicy: policies.overlap,
   catchupWindowSeconds: policies.catchupWindow / 1000,
@@ -136,7 +120,7 @@ const factsOf = (name: string, { info, memo, policies, state }: ScheduleDescript
 
 const describeSchedule = (facts: ReturnType<typeof factsOf>): string =>
   [
-    `${facts.name}: ${facts.paused ? 'paused' : 'on'}, owned by ${facts.owner === 'config' ? 'sync.backfills' : 'an operator'}`,
+    `${facts.name}: ${facts.paused ? 'paused' : 'on'}`,
     `  next runs   ${facts.nextRuns.join(', ') || 'none'}`,
     `  overlap     ${facts.overlapPolicy}; a missed run may begin up to ${facts.catchupWindowSeconds} s late`,
     `  runs        ${facts.runs} begun, ${facts.skippedForOverlap} skipped because an earlier run continued, ${facts.missedBeyondCatchup} missed beyond that`,
@@ -179,15 +163,7 @@ const pause = change((schedule) => schedule.pause('Paused by an operator.'));
 const unpause = change((schedule) => schedule.unpause('Resumed by an operator.'));
 const trigger = change((schedule) => schedule.trigger());
 
-const remove: Act = async (schedule, name) => {
-  await schedule.delete();
-  return [{ deleted: name }, `${name} is deleted; a running backfill of it continues.`];
-};
-
 const name = argument('<name>', 'name of the schedule');
-
-/** The setting of `sync.backfills` that an option gives, such as time_zone for timeZone. */
-const settingOf = (option: string): string => option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** A command about one schedule that exists: else it ends with USAGE_SCHEDULE. */
 const aboutSchedule = (verb: string, does: string, act: Act) =>
@@ -207,65 +183,17 @@ const aboutSchedule = (verb: string, does: string, act: Act) =>
   });
 
 const schedule = group({
-  does: 'manage scheduled backfills',
-  remarks: 'callsync up and callsync worker --schedules update the schedules of sync.backfills at their start.',
+  does: 'watch and pause scheduled backfills',
+  remarks:
+    'The schedules stand in sync.backfills. callsync up and callsync worker --schedules create, change and delete them.',
   commands: {
-    create: leaf({
-      does: 'create a schedule',
-      args: [name],
-      options: {
-        cron: option('--cron <expression>', 'times of the runs, such as "0 3 * * *"'),
-        every: option('--every <duration>', 'interval between runs, such as 6h'),
-        timeZone: option('--time-zone <name>', 'time zone of --cron', 'UTC'),
-        last: option('--last <duration>', 'range of each run before its scheduled time', '30d'),
-        ...windowOptions,
-        force: flag('--no-force', 'skip windows that callsync has read'),
-        jitter: option('--jitter <duration>', 'longest random delay of a run', '0s'),
-        catchupWindow: option('--catchup-window <duration>', 'longest delay of a missed run', '7d'),
-        overlapPolicy: choice(
-          '--overlap-policy <policy>',
-          'treatment of a run that is due while another runs',
-          overlapPolicies,
-          'buffer_one',
-        ),
-      },
-      examples: [
-        'callsync backfill schedule create nightly --cron "0 3 * * *" --time-zone Europe/Paris --last 30d',
-        'callsync backfill schedule create often --every 6h --last 2d',
-      ],
-      within: withTemporal,
-      run: async (name, options, temporal, services) => {
-        const { client, prefix } = temporal;
-        const { config, json, logLevel, ...wanted } = options;
-        const settings = Object.entries({ ...wanted, name }).map(([option, value]) => [settingOf(option), value]);
-        const parsed = scheduledBackfillSchema.safeParse(Object.fromEntries(settings));
-        if (!parsed.success) {
-          const problems = parsed.error.issues.map(
-            ({ path, message }) => `${path.join('.') || 'the schedule'} ${message}`,
-          );
-          throw terminal('USAGE_SCHEDULE', `The schedule cannot be created: ${problems.join('; ')}.`);
-        }
-        if (options.axis !== undefined) axisOf(services.config.source.list, options.axis);
-        try {
-          const defaults = backfillDefaults(services);
-          await createBackfillSchedule(client, prefix, { wanted: parsed.data, defaults, owner: 'operator' });
-        } catch (cause) {
-          if (!(cause instanceof ScheduleAlreadyRunning)) throw cause;
-          throw terminal('USAGE_SCHEDULE', `There is a schedule named “${name}” already.`, {
-            hint: 'Run callsync backfill schedule delete first. If the schedule is from sync.backfills, change the configuration.',
-            cause,
-          });
-        }
-        return await tell(backfillSchedule(client, prefix, name), name, temporal);
-      },
-    }),
     list: leaf({
       does: 'list schedules with their next runs',
       examples: ['callsync backfill schedule list'],
       within: withTemporal,
       run: async (_options, { client, prefix }) => {
         const all = await Promise.all(
-          (await listBackfillSchedules(client, prefix)).map(async ({ name }) =>
+          (await listBackfillSchedules(client, prefix)).map(async (name) =>
             factsOf(name, await backfillSchedule(client, prefix, name).describe()),
           ),
         );
@@ -276,7 +204,6 @@ const schedule = group({
     pause: aboutSchedule('pause', 'stop starting runs', pause),
     resume: aboutSchedule('resume', 'start runs again', unpause),
     run: aboutSchedule('run', 'start a run now, in addition to its schedule', trigger),
-    delete: aboutSchedule('delete', 'remove the schedule; calls that it read stay', remove),
   },
 });
 
@@ -290,7 +217,9 @@ export default group({
       options: {
         from: fromOption,
         to: toOption,
-        ...windowOptions,
+        axis: option('--axis <name>', 'time axis of the range (default: source.list.axis)'),
+        order: choice('--order <order>', 'end of the range to read first', ['newest_first', 'oldest_first']),
+        concurrency: parsed('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', concurrencyOf),
         force: flag('--force', 'read windows again that callsync has read'),
         name: option('--name <name>', 'name of the backfill (default: its dates)'),
         wait: flag('--no-wait', 'start it and return at once'),
