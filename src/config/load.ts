@@ -7,7 +7,7 @@ import { terminal } from '../lib/errors.ts';
 import { dropNulls, isObject, mergeRaw, type Raw } from '../lib/parse-json.ts';
 import { readYaml } from '../lib/read-yaml.ts';
 import { applyPreset } from '../source/presets/presets.ts';
-import { alternatives, childrenAt, configJsonSchema, knownKeys, type SchemaNode } from './schema-node.ts';
+import { alternatives, childrenAt, configJsonSchema, knownKeys, nodesAt, type SchemaNode } from './schema-node.ts';
 import { suggest } from './suggest.ts';
 
 interface LoadConfigOptions {
@@ -125,12 +125,6 @@ const describeUnknown = (unknown: string, path: readonly PropertyKey[], beside: 
   const key = mayBeSecret ? `a name in ${showPath(path)} (or a secret without quotes)` : showPath([...path, unknown]);
   if (meant !== undefined) return `${key} is not a key (did you mean ${meant}?)`;
   return `${key} is not a key; allowed there: ${known.join(', ')}`;
-};
-
-const nodesAt = (path: readonly PropertyKey[]): SchemaNode[] => {
-  let nodes: SchemaNode[] = [configJsonSchema()];
-  for (const key of path) nodes = nodes.flatMap((node) => childrenAt(node, String(key)));
-  return nodes;
 };
 
 /** Description of the key, as in the reference. */

@@ -42,3 +42,10 @@ export const knownKeys = (nodes: readonly SchemaNode[]): string[] | undefined =>
   if (all.some((each) => typeof each.additionalProperties === 'object')) return undefined;
   return [...new Set(all.flatMap((each) => Object.keys(each.properties ?? {})))];
 };
+
+/** Every node that a path of keys may mean; none = a key is unknown. */
+export const nodesAt = (path: readonly PropertyKey[]): SchemaNode[] => {
+  let nodes: SchemaNode[] = [configJsonSchema()];
+  for (const key of path) nodes = nodes.flatMap((node) => childrenAt(node, String(key)));
+  return nodes;
+};

@@ -1,34 +1,26 @@
 /** A first configuration file: keys that differ from the defaults, each under its description. */
-import { stringify } from 'yaml';
-import { childrenAt, configJsonSchema, type SchemaNode } from './schema-node.ts';
+import { Document, isPair, isScalar, type Pair, visit } from 'yaml';
+import { nodesAt } from './schema-node.ts';
 
-export type StarterValue =
-  | string
-  | number
-  | boolean
-  | readonly StarterValue[]
-  | { readonly [key: string]: StarterValue };
+const keyOf = ({ key }: Pair): string => (isScalar(key) ? String(key.value) : '');
 
-/** Keys and values as they are to be in the file. */
-export const renderStarter = (values: Readonly<Record<string, StarterValue>>): string => {
-  const head = ['# Written by callsync init. All keys: callsync config example; check it with callsync config check.'];
-  return `${[...head, ...renderKeys(values, [configJsonSchema()], '')].join('\n')}\n`;
-};
-
-const isMap = (value: StarterValue): value is Readonly<Record<string, StarterValue>> =>
-  typeof value === 'object' && !Array.isArray(value);
-
-const renderKeys = (
-  values: Readonly<Record<string, StarterValue>>,
-  nodes: readonly SchemaNode[],
-  indent: string,
-): readonly string[] =>
-  Object.entries(values).flatMap(([key, value]) => {
-    const children = nodes.flatMap((node) => childrenAt(node, key));
-    const description = children.find((node) => node.description !== undefined)?.description;
-    const comment = description === undefined ? [] : [`${indent}# ${description}`];
-    const gap = indent === '' ? [''] : [];
-    if (isMap(value)) return [...gap, ...comment, `${indent}${key}:`, ...renderKeys(value, children, `${indent}  `)];
-    const text = stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trim();
-    return [...gap, ...comment, `${indent}${key}: ${text}`];
+/** @param values as they are to be in the file, from plain JSON */
+export const renderStarter = (values: object): string => {
+  const document = new Document(values);
+  document.commentBefore =
+    ' Written by callsync init. All keys: callsync config example; check it with callsync config check.';
+  visit(document, {
+    Seq: (_, list) => {
+      list.flow = true;
+      return visit.SKIP;
+    },
+    Pair: (index, pair, above) => {
+      const path = [...above.filter(isPair), pair].map(keyOf);
+      const description = nodesAt(path).find((node) => node.description !== undefined)?.description;
+      if (!isScalar(pair.key)) return;
+      pair.key.spaceBefore = path.length === 1 && index !== 0;
+      if (description !== undefined) pair.key.commentBefore = ` ${description}`;
+    },
   });
+  return document.toString({ lineWidth: 0 });
+};

@@ -59,11 +59,6 @@ export default group({
       'callsync config example > callsync.yaml',
       'callsync.example.yaml',
     ),
-    reference: printer(
-      'print the reference of all keys as Markdown',
-      'callsync config reference > config.md',
-      'docs/reference/config.md',
-    ),
     schema: printer(
       'print the JSON Schema, for editors',
       'callsync config schema > callsync.schema.json',

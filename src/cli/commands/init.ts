@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { CommonOptions } from '../../app/services.ts';
 import { loadConfig } from '../../config/load.ts';
-import { renderStarter, type StarterValue } from '../../config/starter.ts';
+import { renderStarter } from '../../config/starter.ts';
 import { terminal } from '../../lib/errors.ts';
 import { say } from '../../lib/say.ts';
 import { createLocalRequestLimiter } from '../../source/http/limiter.ts';
@@ -52,7 +52,7 @@ const dataDirOf = (folder: string): string =>
 const loadPrompts = () => import('@inquirer/prompts');
 
 /** The sections of the configuration file, without keys that have no value. */
-const toConfig = (answers: Answers, folder: string): Readonly<Record<string, StarterValue>> => {
+const toConfig = (answers: Answers, folder: string): object => {
   const { warehouse, settings, signingSecretFile: secret_file, preset } = answers;
   const sections = {
     source: {
@@ -72,7 +72,7 @@ const toConfig = (answers: Answers, folder: string): Readonly<Record<string, Sta
       secrets: secret_file && [{ name: 'current', secret_file: resolve(secret_file) }],
     },
   };
-  return JSON.parse(JSON.stringify(sections)) as Readonly<Record<string, StarterValue>>;
+  return JSON.parse(JSON.stringify(sections)) as object;
 };
 
 const run = async (options: InitOptions): Promise<void> => {

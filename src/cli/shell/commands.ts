@@ -24,7 +24,7 @@ export const commandsDo = {
   export: 'write calls of a range to files: NDJSON, Parquet or vCons',
   grants: 'create roles that read a warehouse, with or without transcripts, numbers and free fields',
   store: 'print or grant the rights of receivers, which cannot read calls',
-  config: 'print example, reference or JSON Schema of the configuration; check yours',
+  config: 'print example or JSON Schema of the configuration; check yours',
   doctor: 'check every dependency and permission, and name each repair',
   calibrate: 'measure from loaded calls whether durations are seconds or milliseconds',
   probe: 'find out how the call list works, and write source.list',

@@ -2,7 +2,6 @@ import { Command, CommanderError, Help } from 'commander';
 import { readVersion } from '../../lib/find-built.ts';
 import { say } from '../../lib/say.ts';
 import { commandsDo, loadCommand } from './commands.ts';
-import { argument, leaf } from './define.ts';
 import { endWith, renderExits, reportFailure } from './output.ts';
 
 /**
@@ -26,9 +25,7 @@ export const createProgram = async (isAsked: (name: string) => boolean): Promise
     const command = program.command(name).description(does);
     if (isAsked(name)) (await loadCommand(name as keyof typeof commandsDo))(command);
   }
-  program.helpCommand(false);
-  helpOf(program)(program.command('help'));
-  return program;
+  return program.helpCommand('help [command]', 'show the help of a command');
 };
 
 const isTop = (command: Command): boolean => command.parent?.parent === null;
@@ -55,20 +52,3 @@ export const runProgram = async (words: readonly string[]): Promise<void> => {
     endWith(error.exitCode === 0 ? 'done' : 'usage');
   }
 };
-
-/** For `callsync help backfill watch`: the help of commander reads only one word. */
-const helpOf = (program: Command) =>
-  leaf({
-    does: 'show the help of a command',
-    args: [argument('[command...]', 'the command, word by word')],
-    shared: 'none',
-    examples: ['callsync help backfill', 'callsync help backfill watch'],
-    run: (words: readonly string[]) => {
-      const named = words.reduce<Command | undefined>(
-        (command, word) => command?.commands.find((one) => one.name() === word),
-        program,
-      );
-      if (named === undefined) program.error(`error: unknown command '${words.join(' ')}'`, { exitCode: 2 });
-      named.outputHelp();
-    },
-  });
