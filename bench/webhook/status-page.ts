@@ -60,9 +60,7 @@ const readState = async (pool: pg.Pool): Promise<PageState> => {
     days: names.flatMap((warehouse) => days.map((one) => ({ ...one, warehouse }))),
     spool: nothing,
     funnel: [{ warehouse: null, calls: 1_000, p50: 0.2, p95: 1.5 }],
-    ways: { calls: 1_000_000, missing: 0, both: 900_000, pollOnly: 90_000, webhookOnly: 9_000, importOnly: 1_000 },
     backfills: [],
-    limits: [{ what: 'Requests to the service', used: 20, limit: 40, note: 'in any 10 s, by all workers' }],
     events: Array.from({ length: shownEvents }, (_, index) => ({
       at: at - index * 60_000,
       kind: 'backfill',

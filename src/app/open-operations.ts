@@ -55,7 +55,6 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
     version: readVersion(),
     rules: requestLimitRules(services.config.source),
     readHealth: parts.readings.read,
-    usages: parts.readings.usages,
     latency: parts.readings.latency,
     readBackfills: () => readBackfills(parts.temporal),
     explain: (at) => explain(services.config, parts.store, at),

@@ -61,7 +61,7 @@ test('reconcile: await says 5 before the proof, 0 after it, 4 when the service i
   const run = (...args: readonly string[]) =>
     cli.run(['await', '--proven', '--from', from, '--to', to, '--config', site.configPath, ...args]);
   const wait = async (...args: readonly string[]): Promise<number | null> => (await run(...args)).code;
-  const { code, stdout } = await run('--no-start', '--json');
+  const { code, stdout } = await run('--timeout', '0', '--json');
   expect(code).toBe(5);
   const [since, until] = [from, to].map((time) => new Date(time).toISOString());
   const { warehouses, ...rest } = JSON.parse(stdout);
@@ -75,9 +75,9 @@ test('reconcile: await says 5 before the proof, 0 after it, 4 when the service i
               proven_axis, proven_through IS NOT NULL AS through FROM calls.sync_state`,
   );
   expect(rows).toEqual([{ missing: 0, proven_axis: 'timestamp', through: true }]);
-  expect(await wait('--no-start')).toBe(0);
+  expect(await wait('--timeout', '0')).toBe(0);
 
-  expect(await wait('--no-start', '--warehouse-level', 'rows')).toBe(5);
+  expect(await wait('--timeout', '0', '--warehouse-level', 'rows')).toBe(5);
   const before = await digestTables(site.warehouse);
   const last = '(SELECT max(call_id) FROM calls.calls)';
   await site.store.pool.query(`UPDATE calls.calls SET agent = agent || '!' WHERE call_id = ${last}`);

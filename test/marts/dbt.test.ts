@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     const [from, to] = [days.from, days.to].map((micros) => new Date(micros / 1000).toISOString());
     /** callsync await … && dbt build */
     const buildOnProof = async (): Promise<string | number | null> => {
-      const { code } = await cli.run(['await', '--proven', '--no-start', '--from', `${from}`, '--to', `${to}`]);
+      const { code } = await cli.run(['await', '--proven', '--timeout', '0', '--from', `${from}`, '--to', `${to}`]);
       return code === 0 ? await dbt.run(['build']) : code;
     };
     expect(await buildOnProof()).toBe(5);

@@ -179,15 +179,15 @@ test('sends each past week once: proven days, missing calls, lost webhooks, heal
   // The first week is not told, for it began before the store; nor is a week whose last day is not compared yet.
   expect(await look('2026-03-06T00:00:00Z')).toEqual([]);
   expect(await look('2026-03-11T00:00:00Z')).toEqual([]);
-  const lines = (link: (day: number) => string, ways: string) => [
+  const lines = (link: (day: number) => string) => [
     'Week from 2026-03-02 to 2026-03-08',
     `Proven days: 6 of 7. ${link(7)}`,
     `Missing calls: 2, found by comparison: late at the service, or gone from a warehouse. ${link(4)}`,
-    `Lost webhooks: 0 of 0 calls. ${ways}`,
+    `Lost webhooks: 0 of 0 calls. callsync coverage`,
     `Healed differences: 3 of 7. ${link(4)}`,
   ];
   const page = 'https://callsync.example:9464';
-  const text = lines((day) => `${page}/verdicts?warehouse=main&day=2026-03-0${day}`, `${page}/#ways`).join('\n');
+  const text = lines((day) => `${page}/verdicts?warehouse=main&day=2026-03-0${day}`).join('\n');
   expect(await look('2026-03-11T13:00:00Z', `${page}/`)).toEqual([`chat: ${text}`, `pager: ${text}`]);
   expect(await look('2026-03-12T00:00:00Z')).toEqual([]);
   expect(await look('2026-03-18T13:00:00Z', undefined, [])).toEqual([]);

@@ -20,7 +20,6 @@ const day = (date: string, state: PageState['days'][number]['state']) => ({
   state,
   calls: 7,
 });
-const ways = { calls: 10, both: 8, pollOnly: 1, webhookOnly: 1, importOnly: 0, missing: 0 };
 const calm: PageState = {
   ...{ at: healthy.at, version: '1.2.3', health: healthy, away: { store: null, temporal: null }, requestsAMinute: 12 },
   ...{
@@ -31,8 +30,6 @@ const calm: PageState = {
   },
   ...{ backfills: [], events: [] },
   funnel: [{ warehouse: null, calls: 9, p50: 0.2, p95: 1.5 }],
-  ways,
-  limits: [{ what: 'Requests', used: 20, limit: 40, note: '' }],
 };
 
 test('sums everything up in one sentence while nothing is wrong', () => {
@@ -72,7 +69,6 @@ test('shows four figures, and nothing that is zero', () => {
   expect(draw({ ...calm, health: refused }, 'figures')).toContain('188 in the last hour');
   expect(draw(calm, 'waiting')).toMatch(/Inbox 1 2.0 s/);
   expect(draw(calm, 'waiting')).not.toMatch(/Quarantine|Rereads|Spool/);
-  expect(draw({ ...calm, ways: { ...ways, pollOnly: 0 } }, 'ways')).not.toContain('poll only');
   const empty = drawSections({ ...calm, health: { ...healthy, inbox: { ...healthy.inbox, count: 0 } } }, null);
   expect(empty.find(({ id }) => id === 'waiting')?.content.text).toContain('hidden');
 });
@@ -140,7 +136,6 @@ test('shows hostile names as text, under a policy that runs nothing but its own 
     days: calm.days.map((one) => ({ ...one, warehouse: evil })),
     backfills: [{ ...backfill, name: evil, status: evil, error: evil }],
     events: [{ at: 0, kind: evil, what: evil, actor: evil }],
-    limits: [{ what: evil, used: 1, limit: 2, note: evil }],
     funnel: [{ warehouse: null, calls: 1, p50: 1, p95: 1 }],
   };
   const { address } = await serve({}, hostile);
@@ -186,16 +181,15 @@ test('asks for a token where it is not open, and takes none by half', async () =
   expect((await fetch(address, { method: 'POST', headers: { authorization: 'Bearer act' } })).status).toBe(405);
 });
 
-test('an opened section with nothing more to show is no lost connection, and a lost one is told once', async () => {
+test('a section with nothing more to show is no lost connection, and a lost one is told once', async () => {
   const state = { ...calm };
   const { address, close } = await serve({}, state);
   const browser = await openBrowser();
   onTestFinished(() => browser.close());
   const page = await browser.newPage();
   await page.goto(address);
-  await page.click('#ways summary');
-  Object.assign(state, { ways: { both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0 } });
-  await page.waitForSelector('#ways[hidden]');
+  Object.assign(state, { health: { ...healthy, inbox: { ...healthy.inbox, count: 0 } } });
+  await page.waitForSelector('#waiting[hidden]');
   const textOf = (selector: string) => page.$eval(selector, ({ textContent }) => textContent);
   expect(`${await textOf('#live')}, ${await textOf('#headline')}`).toMatch(/^Live.* On time/);
   let asked = 0;

@@ -64,7 +64,7 @@ test('the status page shows the installation, and follows it', async () => {
   await expect.poll(read, soon).toMatch(/<strong>On time\.<\/strong> The newest visible call is \d/);
   await expect.poll(read, soon).toMatch(/>\d{4}-\d\d-\d\d: [a-z, ]+, [1-9]\d* calls?</);
   const page = await read();
-  for (const title of ['Path of the data', 'Calls by day (UTC)', 'Timeline', 'Limits']) expect(page).toContain(title);
+  for (const title of ['Path of the data', 'Calls by day (UTC)', 'Timeline']) expect(page).toContain(title);
   await expect.poll(read, soon).toMatch(/Arrival to visible<\/dt><dd><strong>\d[\d.]* m?s \/ /);
   await expect.poll(read, soon).toContain('Signing key main verified its first delivery');
   await expect.poll(read, soon).toMatch(/callsync \S+ runs/);

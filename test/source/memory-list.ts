@@ -26,7 +26,6 @@ export const openMemoryList = (
           status,
           headers: { date: new Date().toUTCString() },
           body,
-          wireBytes: body.length,
           sentAt: Date.now(),
           headAt: Date.now(),
           url,

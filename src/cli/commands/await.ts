@@ -183,7 +183,6 @@ const options = {
   warehouse: option('--warehouse <name...>', 'warehouses to wait for; all by default'),
   ...levelOptions,
   timeout: parsed('--timeout <duration>', 'longest wait; 0 = look once and start nothing', duration, '1h'),
-  start: flag('--no-start', 'look once, and start no reconciliation'),
 };
 
 export default leaf({
@@ -203,8 +202,7 @@ warehouse, worker, Temporal or store did not answer.`,
     for (const name of warehouses) settingsOf(config, name);
     const { axis } = requireAxis(config.source.list, processedFieldOf(config));
     const { sourceLevel: source, warehouseLevel: warehouse } = options;
-    const timeoutMs = options.start ? options.timeout : 0;
-    const asked = { axis, range, warehouses, level: { source, warehouse }, timeoutMs };
+    const asked = { axis, range, warehouses, level: { source, warehouse }, timeoutMs: options.timeout };
     const found = await awaitProof(store, services, asked);
     const level = { source: source ?? 'ids', warehouse: warehouse ?? 'guards' } as const;
     return [tellTimes({ ...found, level }), describe(found, level), !isShown(found) && 'incomplete'];

@@ -4,8 +4,8 @@ import { factMemoryOf, openSource } from '../../app/open-source.ts';
 import { type Services, withStore } from '../../app/services.ts';
 import { findTemporal, listBackfills, type TemporalService } from '../../app/temporal.ts';
 import { type Alarm, judge } from '../../health/conditions.ts';
-import { describeUsage, readProven, type UsedLimit } from '../../health/page/state.ts';
-import { type Health, readHealth } from '../../health/read-health.ts';
+import { readProven } from '../../health/page/state.ts';
+import { type Health, type NamedUsage, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { dateOf, dayMicros } from '../../lib/timestamps.ts';
@@ -34,9 +34,9 @@ const describeQuotas = async (services: Services, store: Store): Promise<Record<
   );
   const usages = await readUsages(warehouses.map((warehouse) => ({ warehouse })));
   for (const warehouse of warehouses) await warehouse.close();
-  const describe = ({ used, limit, note }: UsedLimit): string =>
-    `load jobs ${limit === null ? used : `${used}/${limit}`} ${note}`;
-  return Object.fromEntries(usages.map((usage) => [usage.warehouse, describe(describeUsage(usage))]));
+  const describe = ({ jobs: { used, limit }, nextCommitInMs: wait }: NamedUsage): string =>
+    `load jobs ${Number.isFinite(limit) ? `${used}/${limit}` : used} in 24 h; next commit ${wait === 0 ? 'at once' : `in ${Math.ceil(wait / 1000)} s`}`;
+  return Object.fromEntries(usages.map((usage) => [usage.warehouse, describe(usage)]));
 };
 
 const render = (summary: Status, unsigned: boolean): string => {

@@ -183,21 +183,18 @@ export const drawCoverage = (coverage: Coverage): string =>
     ...describeDeliveries(coverage),
   ].join('\n');
 
-/** The ways on which calls arrived, with their numbers. */
-export const listWays = ({ both, pollOnly, webhookOnly, importOnly }: DeliveryStatistics) =>
-  Object.entries({
+/** How calls arrived, and how many webhooks were lost. */
+const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
+  const { calls, both, pollOnly, webhookOnly, importOnly } = deliveries;
+  const ways = {
     'webhook and poll': both,
     'poll only': pollOnly,
     'webhook only': webhookOnly,
     'import only': importOnly,
-  });
-
-/** How calls arrived, and how many webhooks were lost. */
-const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
-  const { calls } = deliveries;
+  };
   const lines = [
     `Calls: ${formatCount(calls)}`,
-    ...listWays(deliveries).map(
+    ...Object.entries(ways).map(
       ([way, count]) => `  ${way.padEnd(17)} ${formatCount(count).padStart(9)}  ${formatShare(count, calls)}`,
     ),
   ];

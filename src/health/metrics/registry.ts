@@ -293,7 +293,7 @@ const sourceCounters: readonly Metric<CountedSource>[] = [
   ['source_requests_total', 'Requests sent to the call API.', ({ api }) => api.counts.requests],
   ['source_retries_total', 'Requests to the call API that repeat a failed one.', ({ api }) => api.counts.retries],
   ['source_rate_limited_total', 'Answers 429 of the call API.', ({ api }) => api.counts.rateLimited],
-  ['source_received_bytes_total', 'Bytes of answers of the call API on the wire.', ({ api }) => api.counts.wireBytes],
+  ['source_received_bytes_total', 'Bytes of answers of the call API, decoded.', ({ api }) => api.counts.bodyBytes],
   [
     'source_limit_wait_seconds_total',
     'Time that requests waited for the request limit.',

@@ -40,7 +40,7 @@ export const describeWeek = ({ days, webhooks }: Pick<Report, 'days' | 'webhooks
     `${names.length > 7 ? 'Weeks' : 'Week'} from ${names[0]} to ${names.at(-1)}`,
     `Proven days: ${names.length - open.size} of ${names.length}. ${link(({ day }) => open.has(day))}`,
     `Missing calls: ${formatCount(missing)}, found by comparison: late at the service, or gone from a warehouse. ${link(has('missing'))}`,
-    `Lost webhooks: ${formatCount(webhooks.lost)} of ${formatCount(webhooks.expected)} calls. ${page === undefined ? 'callsync coverage' : `${page}#ways`}`,
+    `Lost webhooks: ${formatCount(webhooks.lost)} of ${formatCount(webhooks.expected)} calls. callsync coverage`,
     `Healed differences: ${formatCount(count('healed'))} of ${formatCount(count('missing') + count('different'))}. ${link(has('healed'))}`,
   ].join('\n');
 };

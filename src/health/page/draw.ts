@@ -5,13 +5,13 @@
 import { formatCount, formatInstant, formatShare, formatSpan, nounOf } from '../../lib/count-of.ts';
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge } from '../conditions.ts';
-import { coverageStates, listWays, stateSigns } from '../coverage/coverage.ts';
+import { coverageStates, stateSigns } from '../coverage/coverage.ts';
 import type { Reason } from '../coverage/why.ts';
 import type { Waiting } from '../read-health.ts';
 import type { ActionName } from './access.ts';
 import { countColumns } from './draw-report.ts';
 import { type Columns, type Html, html, type Part, table } from './html.ts';
-import { type JudgedDay, type PageBackfill, type PageState, sumUp, type UsedLimit } from './state.ts';
+import { type JudgedDay, type PageBackfill, type PageState, sumUp } from './state.ts';
 
 type PageDay = PageState['days'][number];
 
@@ -175,28 +175,6 @@ const runs = ({ backfills: all, at }: PageState, formToken: string | null): Sect
   return all === null || all.length === 0 ? nothing('runs') : section('runs', 'Runs', table('Runs', columns, all));
 };
 
-const limitColumns: Columns<UsedLimit> = {
-  Limit: ({ what }) => what,
-  Used: ({ used, limit }) => (limit === null ? formatCount(used) : `${formatCount(used)} of ${formatCount(limit)}`),
-  Share: ({ what, used, limit }) =>
-    limit === null
-      ? 'no limit'
-      : html`<meter min="0" max="1" high="0.8" value="${Math.min(1, used / limit).toFixed(4)}" aria-label="${what}">${formatShare(used / limit)}</meter>`,
-  Note: ({ note }) => note,
-};
-const limits = ({ limits: all }: PageState): Section => folded('limits', 'Limits', table('Limits', limitColumns, all));
-
-const ways = ({ ways: all }: PageState): Section => {
-  const used = all === undefined ? [] : listWays(all).filter(([, count]) => count > 0);
-  const sum = used.reduce((total, [, count]) => total + count, 0);
-  const columns: Columns<readonly [string, number]> = {
-    Way: ([way]) => way,
-    Calls: ([, count]) => formatCount(count),
-    Share: ([, count]) => formatShare(count / sum),
-  };
-  return sum === 0 ? nothing('ways') : folded('ways', 'How calls came', table('How calls came', columns, used));
-};
-
 const events = ({ events: all }: PageState): Section =>
   section(
     'events',
@@ -210,7 +188,7 @@ const events = ({ events: all }: PageState): Section =>
 export const drawSections = (state: PageState, formToken: string | null): readonly Section[] => [
   ...[headline, path, figures, coverage, waiting].map((draw) => draw(state)),
   runs(state, formToken),
-  ...[events, ways, limits].map((draw) => draw(state)),
+  events(state),
   ...(formToken === null ? [] : [folded('actions', 'Actions', drawForms(formToken))]),
 ];
 

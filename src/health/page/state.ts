@@ -10,7 +10,7 @@ import { judge, type Readings } from '../conditions.ts';
 import { listDayRows, readCoverage } from '../coverage/coverage.ts';
 import type { Reason } from '../coverage/why.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';
-import type { NamedUsage, StepLatency, Waiting } from '../read-health.ts';
+import type { StepLatency, Waiting } from '../read-health.ts';
 
 export type PageState = Awaited<ReturnType<PageReader['readState']>>;
 
@@ -37,8 +37,6 @@ export interface PageBackfill {
     readonly secondsLeft: number | null;
   } | null;
 }
-
-export type UsedLimit = ReturnType<typeof describeUsage>;
 
 /**
  * The worst fault of all parts decides.
@@ -91,9 +89,8 @@ export const createPageReader = (input: {
   readonly warehouses: readonly string[];
   readonly version: string;
   /** The request limit of the service. */
-  readonly rules: { readonly requests: number; readonly perMs: number };
+  readonly rules: { readonly perMs: number };
   readonly readHealth: () => Promise<Readings | undefined>;
-  readonly usages: SharedReading<readonly NamedUsage[]>;
   readonly latency: SharedReading<readonly StepLatency[]>;
   readonly readBackfills: () => Promise<readonly PageBackfill[]>;
   /** Why a day is not proven. @param day its start, in microseconds */
@@ -101,7 +98,7 @@ export const createPageReader = (input: {
   /** Spool of the receiver in this process. */
   readonly readSpool: (() => Waiting) | undefined;
 }) => {
-  const { store, warehouses, rules, usages } = input;
+  const { store, warehouses, rules } = input;
   const proven = shareReading(() => readProven(store, warehouses), { cacheMs: 10_000 });
   const events = shareReading(() => listEvents(store, shownEvents), { cacheMs: 1_000 });
   const backfills = shareReading(input.readBackfills, { cacheMs: 1_000, deadlineMs: 5_000 });
@@ -117,12 +114,11 @@ export const createPageReader = (input: {
 
   const since = { store: lasting(), temporal: lasting() };
   const readState = async () => {
-    const [health, covered, through, measured, used, running, happened] = await Promise.all([
+    const [health, covered, through, measured, running, happened] = await Promise.all([
       input.readHealth(),
       readUnlessSlow(coverage),
       proven(),
       input.latency(),
-      usages(),
       backfills(),
       events(),
     ]);
@@ -141,18 +137,8 @@ export const createPageReader = (input: {
       /** Deliveries that the receiver of this process keeps on disk, shown also while the store is away; null without a receiver. */
       spool: input.readSpool?.() ?? null,
       funnel: measured ?? [],
-      ways: covered?.deliveries,
       /** Null while Temporal does not answer. */
       backfills: running ?? null,
-      limits: [
-        {
-          what: 'Requests to the service',
-          used: health?.grantedRequests ?? 0,
-          limit: rules.requests,
-          note: `in any ${rules.perMs / 1000} s, by all workers`,
-        },
-        ...(used ?? []).map(describeUsage),
-      ],
       /** To the service, by all workers. */
       requestsAMinute: ((health?.grantedRequests ?? 0) * 60_000) / rules.perMs,
       events: happened ?? [],
@@ -193,12 +179,3 @@ export const readProven = async (store: Store, warehouses: readonly string[]): P
 /** The first request waits a moment for the reading. A page without it gets it with the next update. */
 const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefined> =>
   await Promise.race([reading(), delay(1_000, undefined, { ref: false })]);
-
-/** How much of its load jobs a warehouse has used, for people. */
-export const describeUsage = ({ warehouse, jobs, nextCommitInMs }: NamedUsage) => ({
-  what: `Load jobs of ${warehouse}`,
-  used: jobs.used,
-  /** Null where nothing limits it. */
-  limit: Number.isFinite(jobs.limit) ? jobs.limit : null,
-  note: `in 24 h; next commit ${nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`}`,
-});

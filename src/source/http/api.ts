@@ -45,7 +45,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
   refusePlainHttp(base, 'source.base_url', config);
   /** Since the start, for progress and for tests. */
   const counts = {
-    ...{ requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0 },
+    ...{ requests: 0, retries: 0, rateLimited: 0, bodyBytes: 0 },
     /** Milliseconds spent waiting for the request limit, summed over requests. */
     waitedMs: 0,
     /** Answers by the first digit of their status, `2` to `5`. */
@@ -85,7 +85,6 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
       const response = await sent;
       const digit = String(response.status).slice(0, 1);
       counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
-      counts.wireBytes += response.wireBytes;
       counts.bodyBytes += response.body.length;
       const isRejected = response.status === 401 || (isDenied(response) && mayHaveEnded(token));
       if (!isRejected) return { response, slot };

@@ -1,6 +1,6 @@
 /** One HTTP exchange: kept-alive connections, a timeout for each phase, bounded bodies, no token to another host. */
 import { isUtf8 } from 'node:buffer';
-import type { Readable, Transform } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { request as send } from 'undici';
@@ -58,9 +58,9 @@ export const createHttp = (limits: SourceLimits) => {
         response.body.on('error', () => {}).destroy();
         throw error;
       });
-      refuseUnknownCoding(headers, collected.body);
-      const body = inUtf8(collected.body, headers['content-type']);
-      return { status: response.statusCode, headers, ...collected, body, sentAt, headAt, url: request.url };
+      refuseUnknownCoding(headers, collected);
+      const body = inUtf8(collected, headers['content-type']);
+      return { status: response.statusCode, headers, body, sentAt, headAt, url: request.url };
     } catch (error) {
       if (request.signal?.aborted) throw request.signal.reason;
       if (deadline.signal.aborted) throw timedOut(request.url, 'to finish its response', error);
@@ -184,7 +184,7 @@ type Headers = Readonly<Record<string, string>>;
 const codingOf = (headers: Headers): string => (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
 
 /** Undefined for a body that is taken as it came. */
-const decoderOf = (coding: string): Transform | undefined => {
+const decoderOf = (coding: string) => {
   if (coding === 'gzip' || coding === 'x-gzip') return createGunzip();
   return coding === 'br' ? createBrotliDecompress() : undefined;
 };
@@ -200,16 +200,12 @@ const refuseUnknownCoding = (headers: Headers, body: Buffer): void => {
   );
 };
 
-/**
- * Collects a body, decoded; a body beyond `maxBytes`, on the wire or decoded, is terminal RESPONSE_TOO_LARGE.
- * `wireBytes` = bytes as they crossed the wire.
- */
-const collectBody = async (source: Readable, headers: Headers, maxBytes: number) => {
+/** Collects a body, decoded; a body beyond `maxBytes` is terminal RESPONSE_TOO_LARGE. */
+const collectBody = async (source: Readable, headers: Headers, maxBytes: number): Promise<Buffer> => {
   const decoder = decoderOf(codingOf(headers));
   const announced = Number(headers['content-length'] ?? Number.NaN);
   if (announced > maxBytes) throw tooLarge(maxBytes);
   const expected = decoder === undefined && Number.isFinite(announced) ? announced : 65_536;
-  let wireBytes = 0;
   // Unused room costs address space, not memory. The room grows in few, large steps, because each step copies.
   let room: Buffer = Buffer.allocUnsafe(Math.max(1024, expected));
   let filled = 0;
@@ -225,25 +221,18 @@ const collectBody = async (source: Readable, headers: Headers, maxBytes: number)
     chunk.copy(room, filled);
     filled += chunk.length;
   };
-  const measured = async function* (): AsyncGenerator<Buffer> {
-    for await (const chunk of source) {
-      const bytes = chunk as Buffer;
-      wireBytes += bytes.length;
-      if (wireBytes > maxBytes) throw tooLarge(maxBytes);
-      yield bytes;
-    }
-  };
   const keepAll = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of chunks) keep(chunk);
   };
-  if (decoder === undefined) await keepAll(measured());
+  if (decoder === undefined) await keepAll(source);
   else {
-    await pipeline(measured, decoder, keepAll).catch((error: NodeJS.ErrnoException) => {
+    // The source itself would be destroyed at a fault of `keep`, and tell of its end alone.
+    await pipeline(source[Symbol.asyncIterator](), decoder, keepAll).catch((error: NodeJS.ErrnoException) => {
       // Nothing at all is no broken stream.
-      if (wireBytes > 0 || error.code !== 'Z_BUF_ERROR') throw error;
+      if (decoder.bytesWritten > 0 || error.code !== 'Z_BUF_ERROR') throw error;
     });
   }
-  return { body: room.subarray(0, filled), wireBytes };
+  return room.subarray(0, filled);
 };
 
 /** JSON in UTF-8 has neither the null bytes of UTF-16 nor the escapes of ISO-2022. */
