@@ -1,4 +1,5 @@
 /** `callsync frames`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
+import { on, once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../schemas/config/source.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../lib/errors.ts';
@@ -89,12 +90,10 @@ const runConnection = async (
     maxPayload: config.max_frame_bytes,
     followRedirects: false,
   });
-  let connection = 0;
-  let waiting = 0;
-  let fault: unknown;
   let alive = true;
-  // Frames are handed on one after the other; the chain ends when the last is stored.
-  let stored: Promise<void> = Promise.resolve();
+  let refusal: CallsyncError | undefined;
+  let failure: Error | undefined;
+  let code = 0;
   let lastResort: NodeJS.Timeout | undefined;
   const onAbort = (): void => {
     if (socket.readyState === WebSocket.OPEN) socket.close(1000);
@@ -113,44 +112,34 @@ const runConnection = async (
   });
   socket.on('message', (data, binary) => {
     alive = true;
-    const frame: StreamFrame = { at: new Date(), binary, body: bytesOf(data), connection };
-    if (++waiting >= highWater) socket.pause();
-    stored = stored
-      .then(() => (fault === undefined ? onFrame(frame) : undefined))
-      .then(() => {
-        totals.frames++;
-        totals.bytes += frame.body.length;
-      })
-      .catch((error: unknown) => {
-        fault ??= error;
-        socket.terminate();
-      })
-      .finally(() => {
-        if (--waiting < highWater / 2) socket.resume();
-      });
+    socket.emit('frame', { at: new Date(), binary, body: bytesOf(data) });
+  });
+  socket.on('unexpected-response', (_, { statusCode = 0 }) => {
+    if (statusCode === 401) tokens.invalidate(token.value);
+    refusal = explainRefusal(url, statusCode);
+    socket.terminate();
+  });
+  socket.on('error', (error) => {
+    failure = error;
+  });
+  socket.on('close', (given) => {
+    code = given;
   });
   try {
-    const code = await new Promise<number>((resolve, reject) => {
-      socket.on('open', () => {
-        connection = ++totals.connections;
-        onOpen();
-        onEvent?.({ kind: 'opened', connection, tokenAgeMs: performance.now() - token.requestedAt });
-      });
-      socket.on('unexpected-response', (_, response) => {
-        const status = response.statusCode ?? 0;
-        if (status === 401) tokens.invalidate(token.value);
-        socket.terminate();
-        reject(explainRefusal(url, status));
-      });
-      socket.on('error', (error) => reject(explainError(url, error)));
-      socket.on('close', resolve);
-    });
-    await stored;
-    if (fault !== undefined) throw fault;
+    // Before the connection opens: frames may come with its answer.
+    const frames = on(socket, 'frame', { close: ['close'], highWaterMark: highWater, lowWaterMark: highWater / 2 });
+    await once(socket, 'open');
+    const connection = ++totals.connections;
+    onOpen();
+    onEvent?.({ kind: 'opened', connection, tokenAgeMs: performance.now() - token.requestedAt });
+    for await (const [frame] of frames as AsyncIterable<[Omit<StreamFrame, 'connection'>]>) {
+      await onFrame({ ...frame, connection });
+      totals.frames++;
+      totals.bytes += frame.body.length;
+    }
     onEvent?.({ kind: 'closed', connection, code, explanation: closings.get(code) ?? `closed with code ${code}` });
   } catch (error) {
-    await stored;
-    throw fault ?? error;
+    throw refusal ?? (failure !== undefined && error === failure ? explainError(url, failure) : error);
   } finally {
     clearInterval(ping);
     clearTimeout(lastResort);
