@@ -37,7 +37,7 @@ test('needs no access to the service; bad lines wait in quarantine until they ar
   expect(await json(['quarantine', 'replay', '--all'], '', 5)).toMatchObject({ replayed: 0, refused: 2 });
   const open = (await json(['quarantine', 'list'])).map((entry: { id: number }) => String(entry.id));
   expect(await json(['quarantine', 'drop', ...open])).toMatchObject({ dropped: 2 });
-  expect(await json(['status'])).toMatchObject({ calls: 3, quarantineOpen: 0 });
+  expect(await json(['status'])).toMatchObject({ calls: 3, quarantine: { count: 0 } });
 });
 
 test('reads standard input, and reports fields that nobody knows', async () => {

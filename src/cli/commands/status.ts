@@ -5,7 +5,7 @@ import { type Services, withStore } from '../../app/services.ts';
 import { findTemporal, listBackfills, type TemporalService } from '../../app/temporal.ts';
 import { type Alarm, judge } from '../../health/conditions.ts';
 import { readProven } from '../../health/page/state.ts';
-import { type Health, type NamedUsage, readHealth } from '../../health/read-health.ts';
+import { type NamedUsage, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { dateOf, dayMicros } from '../../lib/timestamps.ts';
@@ -40,28 +40,27 @@ const describeQuotas = async (services: Services, store: Store): Promise<Record<
 };
 
 const render = (summary: Status, unsigned: boolean): string => {
-  const { holds, inbox, rules, list, lateEdits, sync, quarantineOpen, rereadsUnanswered, drift } = summary;
+  const { holds, inbox, rules, list, lateEdits, sync, quarantine, rereads, drift } = summary;
   const outcomes = Object.entries(inbox.outcomes).map(([name, n]) => `${n} ${name}`);
-  const oldest = inbox.oldestPendingSeconds;
   return lines(
     summary.wrong.map(describeAlarm),
     `ledger      ${countOf(summary.calls, 'call')}, ${summary.tombstones} erased, epoch ${summary.epoch}`,
     holds > 0 && `holds       ${countOf(holds, 'legal hold')}: callsync privacy hold list`,
-    `inbox       ${inbox.pending} waiting${oldest === null ? '' : `, oldest ${Math.round(oldest)} s`}; ${outcomes.join(', ') || 'no deliveries yet'}`,
-    Object.entries(summary.warehouses).map(
-      ([name, state]) =>
-        `warehouse   ${name}: ${state.pending} pending, last load ${state.lastLoadAt ?? 'never'}${state.lastError === null ? '' : `, last failed with ${state.lastError}`}`,
+    `inbox       ${inbox.count} waiting${inbox.oldestAge === null ? '' : `, oldest ${Math.round(inbox.oldestAge)} s`}; ${outcomes.join(', ') || 'no deliveries yet'}`,
+    summary.warehouses.map(
+      ({ name, pending, lastLoadAt, lastError }) =>
+        `warehouse   ${name}: ${pending} pending, last load ${lastLoadAt ?? 'never'}${lastError === null ? '' : `, last failed with ${lastError}`}`,
     ),
     rules && describeRules(rules, summary.unread),
     lateEdits && describeLateEdits(lateEdits),
     Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     sync && describeSync(sync),
-    summary.watermarks.sync && `watermark   sync: ${summary.watermarks.sync}`,
+    sync && `watermark   sync: ${sync.watermark.toISOString()}`,
     `windows     ${summary.windowsRead} read`,
     list && `list        ${describeFacts(list).join('; ') || 'no limit seen'}`,
     `proof       ${describeProof(summary.provenThrough)}`,
-    `quarantine  ${quarantineOpen} open${quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
-    `rereads     ${summary.rereadsWaiting} waiting${rereadsUnanswered === 0 ? '' : `, ${rereadsUnanswered} without an answer`}`,
+    `quarantine  ${quarantine.count} open${quarantine.count > 0 ? ': callsync quarantine list' : ''}`,
+    `rereads     ${rereads.count} waiting${rereads.unanswered === 0 ? '' : `, ${rereads.unanswered} without an answer`}`,
     drift.length > 0 && `drift       ${countOf(drift.length, 'difference')} of records: callsync schema drift`,
     summary.agents
       .filter(({ isNew }) => isNew)
@@ -85,8 +84,8 @@ const describeProof = (day: string | null): string => {
 const describeAlarm = ({ summary, since, command }: Alarm): string =>
   `WRONG       ${summary}${since === null ? '' : ` Since ${new Date(since).toISOString()}.`} ${command}`;
 
-const describeSync = ({ lagSeconds, lastError, failedAt }: NonNullable<Status['sync']>): string => {
-  const seen = lagSeconds === null ? 'has not read the newest calls yet' : `${Math.round(lagSeconds)} s behind`;
+const describeSync = ({ lag, lastError, failedAt }: NonNullable<Status['sync']>): string => {
+  const seen = lag === null ? 'has not read the newest calls yet' : `${Math.round(lag)} s behind`;
   const failed = lastError === null ? '' : `; its last run failed with ${lastError} at ${failedAt?.toISOString()}`;
   return `live sync   ${seen}${failed}`;
 };
@@ -113,11 +112,18 @@ const runningBackfills = async (temporal: TemporalService | undefined) => {
   return listed.filter(({ closedAt }) => closedAt === null);
 };
 
+const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
 const readStatus = async (services: Services, store: Store, temporal: TemporalService | undefined) => {
   // Lines of every registered warehouse; warehouses that are no longer configured raise no problem.
   const health = await readHealth(store);
   return {
-    ...figuresOf(health),
+    ...health,
+    warehouses: health.warehouses.map((one) => ({
+      ...one,
+      lastLoadAt: isoOf(one.lastLoadAt),
+      newestVisible: isoOf(one.newestVisible),
+    })),
     windowsRead: await countWindows(store),
     provenThrough: await readProven(store, Object.keys(services.config.warehouses)),
     problems: await openProblems(store),
@@ -132,26 +138,6 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
     backfills: await runningBackfills(temporal),
   };
 };
-
-const figuresOf = ({ epoch, calls, tombstones, unread, holds, inbox, warehouses, quarantine, ...rest }: Health) => ({
-  epoch,
-  calls,
-  tombstones,
-  unread,
-  holds,
-  inbox: { pending: inbox.count, oldestPendingSeconds: inbox.oldestAge, outcomes: inbox.outcomes },
-  warehouses: Object.fromEntries(
-    warehouses.map(({ name, pending, lastLoadAt, lastError }) => [
-      name,
-      { pending, lastLoadAt: lastLoadAt === null ? null : new Date(lastLoadAt).toISOString(), lastError },
-    ]),
-  ),
-  quarantineOpen: quarantine.count,
-  rereadsWaiting: rest.rereads.count,
-  rereadsUnanswered: rest.rereads.unanswered,
-  watermarks: rest.sync === null ? {} : { sync: rest.sync.watermark.toISOString() },
-  sync: rest.sync && { lagSeconds: rest.sync.lag, lastError: rest.sync.lastError, failedAt: rest.sync.failedAt },
-});
 
 const readRules = async ({ config }: Services, store: Store) => {
   const version = versionOfRules(config.privacy);
