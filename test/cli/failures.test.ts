@@ -112,7 +112,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     const role = `receiver_${process.pid}`;
     await folder.configure(configOf());
     await folder.write('password', 'its password');
-    const grants = ['store', 'grants', '--apply', '--role', role, '--password-file', 'password'];
+    const grants = ['store', '--apply', '--role', role, '--password-file', 'password'];
     expect(await folder.run(grants)).toMatchObject({ code: 0 });
     onTestFinished(async () => void (await runOnServer(database.adminUrl, `DROP OWNED BY ${role}; DROP ROLE ${role}`)));
     const webhook = {

@@ -167,6 +167,6 @@ test('after an erasure, and after a call passed its limit, the proof is back wit
   page = pageOf(again.told);
   await until('the proof is withdrawn', async () => (await withdrawn()) > before);
   await until('the proof is back again', () => isBack(before), 60_000);
-  await run('', 'verdicts', 'verify');
+  await run('', 'verdicts');
   await endProcess(again, 'SIGTERM');
 });

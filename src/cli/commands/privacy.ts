@@ -53,7 +53,7 @@ const describe = ({ hold: { id, action }, calls, gone, persons, proof }: Awaited
     `Hold ${id} is ${action} ${countOf(calls, 'call')}.`,
     gone > 0 && `${gone} were erased earlier, so a hold cannot keep them.`,
     persons > 0 && `An earlier erasure named ${persons} of the values; a hold cannot keep the erased calls.`,
-    `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
+    `Receipt ${proof.receipt_id} is signed: callsync verdicts checks it.`,
   );
 
 const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>

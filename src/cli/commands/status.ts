@@ -61,7 +61,7 @@ const render = (summary: Status, unsigned: boolean): string => {
     `proof       ${describeProof(summary.provenThrough)}`,
     `quarantine  ${quarantine.count} open${quarantine.count > 0 ? ': callsync quarantine list' : ''}`,
     `rereads     ${rereads.count} waiting${rereads.unanswered === 0 ? '' : `, ${rereads.unanswered} without an answer`}`,
-    drift.length > 0 && `drift       ${countOf(drift.length, 'difference')} of records: callsync schema drift`,
+    drift.length > 0 && `drift       ${countOf(drift.length, 'difference')} of records: callsync schema`,
     summary.agents
       .filter(({ isNew }) => isNew)
       .map(({ agent, firstSeen }) => `NEW AGENT   ${agent ?? '(none)'} delivers since ${firstSeen.toISOString()}`),

@@ -3,7 +3,7 @@ import { withStore } from '../../app/services.ts';
 import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
-import { group, leaf } from '../shell/define.ts';
+import { leaf } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
 
 type Check = ChainCheck & Partial<Awaited<ReturnType<typeof verifyVerdicts>>[number]>;
@@ -22,22 +22,17 @@ const describeCheck = (name: string, entry: string, { verdicts: count, broken, c
   return `${name}: ${findings === '' ? `${count} ${entry}s, chain intact` : `CHANGED (${findings})`}${without}`;
 };
 
-export default group({
-  commands: {
-    verify: leaf({
-      does: 'check that nobody changed a verdict or a receipt, in the store or in a warehouse',
-      examples: ['callsync verdicts verify', 'callsync verdicts verify --json'],
-      remarks: 'Exit code 5: verdicts were changed. Needs the key of the proof chain (store.proof_key_file).',
-      within: withStore,
-      run: async (_options, store, services) => {
-        const checks = await verifyVerdicts(store, await openWarehouses(services, store));
-        const chain = await verifyReceipts(store);
-        const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
-        const isChanged = [...checks, receipts].some(({ intact }) => !intact);
-        const of = checks.map((check) => describeCheck(check.warehouse, 'verdict', check));
-        const text = lines(of, describeCheck('erasures', 'receipt', receipts));
-        return [[...checks, receipts], text, isChanged && 'incomplete'];
-      },
-    }),
+export default leaf({
+  examples: ['callsync verdicts', 'callsync verdicts --json'],
+  remarks: 'Exit code 5: verdicts were changed. Needs the key of the proof chain (store.proof_key_file).',
+  within: withStore,
+  run: async (_options, store, services) => {
+    const checks = await verifyVerdicts(store, await openWarehouses(services, store));
+    const chain = await verifyReceipts(store);
+    const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
+    const isChanged = [...checks, receipts].some(({ intact }) => !intact);
+    const of = checks.map((check) => describeCheck(check.warehouse, 'verdict', check));
+    const text = lines(of, describeCheck('erasures', 'receipt', receipts));
+    return [[...checks, receipts], text, isChanged && 'incomplete'];
   },
 });

@@ -173,6 +173,6 @@ export const describeErasure = (receipt: ErasureReceipt, { exceptHeld = false } 
     found.heldTexts > 0 && `A legal hold keeps ${found.heldTexts} records or frames without a call.`,
     sealed > 0 && `${sealed} sealed records in quarantine cannot be searched; replay or drop them.`,
     copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),
-    proof && `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
+    proof && `Receipt ${proof.receipt_id} is signed: callsync verdicts checks it.`,
   );
 };

@@ -273,7 +273,7 @@ export interface ErasureReceipt {
   readonly found?: ErasureCheck;
   /** Copies that platforms keep for a while, and until when; `until` is null where only its own settings say so. */
   readonly copies: readonly PlatformCopy[];
-  /** Place of the receipt in the chain that `verdicts verify` checks; a dry run has none. */
+  /** Place of the receipt in the chain that `callsync verdicts` checks; a dry run has none. */
   readonly proof?: receipts.ReceiptProof;
 }
 
