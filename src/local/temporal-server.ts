@@ -147,8 +147,7 @@ const readPorts = async (home: string): Promise<Ports | undefined> => {
 
 const run = promisify(execFile);
 const version = '1.5.1';
-const isWindows = process.platform === 'win32';
-const program = isWindows ? 'temporal.exe' : 'temporal';
+const program = 'temporal';
 /** Longest time to find out that the release cannot be reached, in milliseconds. */
 const reachMs = 5_000;
 /** Longest silence of a transfer that has begun. */
@@ -208,7 +207,7 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
   const releases = env.CALLSYNC_TEMPORAL_RELEASES || 'https://github.com/temporalio/cli/releases/download';
   const base = `${trimSlashes(releases)}/v${version}`;
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
-  const archive = `temporal_cli_${version}_${isWindows ? 'windows' : process.platform}_${architecture}.tar.gz`;
+  const archive = `temporal_cli_${version}_${process.platform}_${architecture}.tar.gz`;
   const { get, close } = await openClient(env);
   try {
     const sums = (await get(`${base}/checksums.txt`, AbortSignal.timeout(reachMs)))?.toString().split('\n') ?? [];

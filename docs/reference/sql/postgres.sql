@@ -64,10 +64,7 @@ CREATE TABLE IF NOT EXISTS "calls"."utterances" (
   "word_scores" double precision[],
   PRIMARY KEY ("call_id", "utterance_index")
 );
-ALTER TABLE "calls"."utterances" ALTER COLUMN "word_values" SET STATISTICS 0;
-ALTER TABLE "calls"."utterances" ALTER COLUMN "word_starts" SET STATISTICS 0;
-ALTER TABLE "calls"."utterances" ALTER COLUMN "word_lengths" SET STATISTICS 0;
-ALTER TABLE "calls"."utterances" ALTER COLUMN "word_scores" SET STATISTICS 0;
+ALTER TABLE "calls"."utterances" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "utterance_index" SET STATISTICS 30, ALTER "side" SET STATISTICS 30, ALTER "content" SET STATISTICS 30, ALTER "start_offset" SET STATISTICS 30, ALTER "duration" SET STATISTICS 30, ALTER "score" SET STATISTICS 30, ALTER "word_count" SET STATISTICS 30, ALTER "word_values" SET STATISTICS 0, ALTER "word_starts" SET STATISTICS 0, ALTER "word_lengths" SET STATISTICS 0, ALTER "word_scores" SET STATISTICS 0;
 
 -- migrate: table tags
 CREATE TABLE IF NOT EXISTS "calls"."tags" (
@@ -84,6 +81,7 @@ CREATE TABLE IF NOT EXISTS "calls"."tags" (
   "value" jsonb,
   PRIMARY KEY ("call_id", "tag_index")
 );
+ALTER TABLE "calls"."tags" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "tag_index" SET STATISTICS 30, ALTER "tag_id" SET STATISTICS 30, ALTER "display_name" SET STATISTICS 30, ALTER "confidence" SET STATISTICS 30, ALTER "type" SET STATISTICS 30, ALTER "value_bool" SET STATISTICS 30, ALTER "value_number" SET STATISTICS 30, ALTER "value_text" SET STATISTICS 30, ALTER "value" SET STATISTICS 30;
 
 -- migrate: table metadata
 CREATE TABLE IF NOT EXISTS "calls"."metadata" (
@@ -93,6 +91,7 @@ CREATE TABLE IF NOT EXISTS "calls"."metadata" (
   "value" text,
   PRIMARY KEY ("call_id", "key")
 );
+ALTER TABLE "calls"."metadata" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "key" SET STATISTICS 30, ALTER "value" SET STATISTICS 30;
 
 -- migrate: table udfs
 CREATE TABLE IF NOT EXISTS "calls"."udfs" (
@@ -105,6 +104,7 @@ CREATE TABLE IF NOT EXISTS "calls"."udfs" (
   "unparsable" boolean NOT NULL,
   PRIMARY KEY ("call_id", "kind", "udf_index")
 );
+ALTER TABLE "calls"."udfs" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "kind" SET STATISTICS 30, ALTER "udf_index" SET STATISTICS 30, ALTER "value_number" SET STATISTICS 30, ALTER "value_text" SET STATISTICS 30, ALTER "unparsable" SET STATISTICS 30;
 
 -- migrate: table contacts
 CREATE TABLE IF NOT EXISTS "calls"."contacts" (
@@ -117,6 +117,7 @@ CREATE TABLE IF NOT EXISTS "calls"."contacts" (
   "phone" text,
   PRIMARY KEY ("call_id", "side")
 );
+ALTER TABLE "calls"."contacts" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "side" SET STATISTICS 30, ALTER "label" SET STATISTICS 30, ALTER "data" SET STATISTICS 30, ALTER "type" SET STATISTICS 30, ALTER "phone" SET STATISTICS 30;
 
 -- migrate: table redactions
 CREATE TABLE IF NOT EXISTS "calls"."redactions" (
@@ -130,6 +131,7 @@ CREATE TABLE IF NOT EXISTS "calls"."redactions" (
   "detector_version" integer,
   PRIMARY KEY ("call_id", "redaction_index")
 );
+ALTER TABLE "calls"."redactions" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "redaction_index" SET STATISTICS 30, ALTER "utterance_index" SET STATISTICS 30, ALTER "first_word" SET STATISTICS 30, ALTER "last_word" SET STATISTICS 30, ALTER "detector" SET STATISTICS 30, ALTER "detector_version" SET STATISTICS 30;
 
 -- migrate: table documents
 CREATE TABLE IF NOT EXISTS "calls"."documents" (
@@ -138,6 +140,7 @@ CREATE TABLE IF NOT EXISTS "calls"."documents" (
   "document" jsonb NOT NULL,
   PRIMARY KEY ("call_id")
 );
+ALTER TABLE "calls"."documents" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "document" SET STATISTICS 30;
 
 -- migrate: table changes
 CREATE TABLE IF NOT EXISTS "calls"."changes" (

@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { openProof } from '../../app/open-rules.ts';
 import { withStore } from '../../app/services.ts';
 import { isProven, readReport } from '../../health/coverage/report.ts';
@@ -7,7 +6,7 @@ import { checkReport, renderReport, signReport } from '../../health/page/signed-
 import { terminal } from '../../lib/errors.ts';
 import { readVersion } from '../../lib/find-built.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
-import { argument, group, leaf, option, orRefuse, parsed, required } from '../shell/define.ts';
+import { argument, group, leaf, orRefuse, parsed, required } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
 import { publicKeyOption, readSigned } from '../shell/signed.ts';
 
@@ -22,21 +21,20 @@ export default group({
   standard: 'create',
   commands: {
     create: leaf({
-      does: 'write the report of a month as JSON and as one HTML page, both signed',
+      does: 'write the report of a month into this folder, as JSON and as one HTML page, both signed',
       options: {
         month: required(parsed('--month <month>', 'month in UTC, such as 2026-10', monthOf)),
-        folder: option('--folder <folder>', 'folder for the two files', '.'),
       },
       examples: ['callsync report --month 2026-10'],
       within: withStore,
-      run: async ({ month, folder }, store, { config }) => {
+      run: async ({ month }, store, { config }) => {
         const now = nowMicros();
         const range = { from: month.from, to: Math.min(month.to, now) };
         if (range.from >= range.to) throw terminal('USAGE_RANGE', 'The month has not begun.');
         const warehouses = Object.keys(config.warehouses);
         const report = await readReport(store, { range, warehouses, version: readVersion(), now });
         const signed = signReport(openProof(config).keys, report);
-        const files = ['json', 'html'].map((kind) => join(folder, `callsync-report-${report.month}.${kind}`));
+        const files = ['json', 'html'].map((kind) => `callsync-report-${report.month}.${kind}`);
         const texts = [`${signed}\n`, renderReport(signed)];
         for (const [index, file] of files.entries()) await writeFile(file, texts[index] as string);
         const proven = report.days.filter(isProven).length;

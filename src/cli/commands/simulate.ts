@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { type SimulatorOptions, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
-import { isObject } from '../../lib/parse-json.ts';
+import { isObject, mergeRaw } from '../../lib/parse-json.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
 import { runSimulator, type SimulatorAddresses } from '../../simulator/start-simulator.ts';
 import { type Given, leaf, option, parsed, port, wholeNumber } from '../shell/define.ts';
@@ -45,16 +45,9 @@ const listDialects = (): string => listOf(Object.entries(dialects));
 
 /** The keys of --options win over the other options. @throws terminal USAGE_SIMULATOR */
 const settingsOf = (options: SimulateOptions): SimulatorOptions => {
-  const extra = readExtra(options.options);
-  const webhook = options.webhook === undefined ? {} : { url: options.webhook };
-  const over = (base: object, section: unknown): unknown => (isObject(section) ? { ...base, ...section } : section);
-  const settings = {
-    port: options.port,
-    dialect: options.dialect,
-    ...extra,
-    calls: over({ count: options.calls }, extra.calls ?? {}),
-    webhooks: over(webhook, extra.webhooks ?? {}),
-  };
+  const { port, dialect, calls: count, webhook: url } = options;
+  const given = { port, dialect, calls: { count }, webhooks: url === undefined ? {} : { url } };
+  const settings = mergeRaw(given, readExtra(options.options));
   const { success, data, error } = simulatorOptionsSchema.safeParse(settings);
   const describe = ({ path, message }: z.core.$ZodIssue): string =>
     [path.join('.'), message.replace(/^Invalid input: /, '')].filter(Boolean).join(': ');

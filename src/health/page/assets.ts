@@ -9,8 +9,6 @@ const live = document.getElementById('live');
 const reachable = 'a, button, summary, [tabindex]';
 const replace = (present, next) => {
   const place = [...present.querySelectorAll(reachable)].indexOf(document.activeElement);
-  const [before, after] = [present, next].map((one) => one.querySelector('details'));
-  if (before && after) after.open = before.open;
   const scrolled = [...present.querySelectorAll('.scroll')].map((one) => one.scrollLeft);
   present.replaceWith(next);
   next.querySelectorAll('.scroll').forEach((one, index) => { one.scrollLeft = scrolled[index] ?? 0; });
