@@ -17,7 +17,7 @@ import { versionOfRules } from '../privacy/rules.ts';
 import { endOfProcessingAxis } from '../source/list/list-query.ts';
 import { beginWalk } from '../store/loads/walk.ts';
 import { registerWarehouse } from '../store/loads/warehouses.ts';
-import { createQuotaMemory } from '../store/meta.ts';
+import { readMeta, writeMeta } from '../store/meta.ts';
 import { createDriftWatch } from '../store/status/drift.ts';
 import type { Store } from '../store/store.ts';
 import type { Readers } from '../warehouse/grants.ts';
@@ -93,7 +93,10 @@ export const createWarehouse = (name: string, config: WarehouseConfig, store: St
     config,
     storeUrl: store.url,
     lease: store.lease,
-    memory: () => createQuotaMemory(store, name),
+    memory: <T>() => ({
+      read: async () => (await readMeta<T[]>(store, `quota:${name}`)) ?? [],
+      write: (records: readonly T[]) => writeMeta(store, `quota:${name}`, records),
+    }),
     warn,
   });
 

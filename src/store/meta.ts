@@ -29,12 +29,3 @@ export const addToMeta = (db: Queryable, key: string, texts: readonly string[]):
      ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = to_jsonb(ARRAY(
        SELECT t FROM jsonb_array_elements_text(meta.value || excluded.value) AS t GROUP BY t ORDER BY t COLLATE "C"))
      RETURNING value`;
-
-/** A list of small records under the warehouse's name. Only the holder of the warehouse's lease writes. */
-export const createQuotaMemory = <T>(db: Queryable, warehouse: string) => {
-  const key = `quota:${warehouse}`;
-  return {
-    read: async (): Promise<readonly T[]> => (await readMeta<T[]>(db, key)) ?? [],
-    write: (spent: readonly T[]): Promise<void> => writeMeta(db, key, spent),
-  };
-};

@@ -209,14 +209,9 @@ const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record
   return written;
 };
 
-interface RowsToLoad {
+interface RowsToLoad extends Partial<Pick<LoadBatch, 'logs' | 'force' | 'ownsBytes'>> {
   readonly plan: PlannedLoad;
   readonly rows: readonly { readonly row: LedgerRow; readonly partitions: readonly (string | null)[] }[];
-  readonly logs?: LoadBatch['logs'];
-  /** Also writes calls whose guard is equal. */
-  readonly force?: boolean;
-  /** As `LoadBatch` has it. */
-  readonly ownsBytes?: boolean;
 }
 
 /** A fraction of the time after which a load counts as abandoned. */

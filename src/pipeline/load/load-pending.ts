@@ -17,10 +17,9 @@ import {
 } from '../../store/loads/loads.ts';
 import { waitingMs, walkBatch } from '../../store/loads/walk.ts';
 import { isConfiguredSomewhere, keepRegistered } from '../../store/loads/warehouses.ts';
-import { readStateRow } from '../../store/status/state-row.ts';
+import { claimHeartbeat, forgetHeartbeat, readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
 import { markVerdictsLoaded, unloadedVerdicts } from '../../store/windows/verdicts.ts';
-import { claimHeartbeat, forgetHeartbeat } from '../../store/windows/windows.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type IngestDeps, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './ingest.ts';
@@ -96,6 +95,14 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
   await keepSyncState(deps, target);
   const held = await countHeld(store, input.warehouse, input.graceSeconds ?? defaultGraceSeconds);
   return { sent, changed, more, held };
+};
+
+/** The same for every warehouse that answers; another one gets its calls and rows later. */
+export const loadWaiting = async (deps: IngestDeps, origin: string): Promise<void> => {
+  for (const { warehouse } of deps.targets)
+    await unlessAway(deps, warehouse, 'waiting rows could not be loaded', () =>
+      loadPending(deps, { warehouse: warehouse.name, origin }),
+    );
 };
 
 /** Longest wait of the sweep between two commits of one run. */

@@ -15,7 +15,7 @@ import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged 
 import { recordEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { type IngestDeps, namesOf, unlessAway, type WarehouseTarget } from '../deps.ts';
-import { loadPending } from '../load/load-pending.ts';
+import { loadWaiting } from '../load/load-pending.ts';
 import { mergeInbox } from '../load/merge-inbox.ts';
 
 /**
@@ -142,7 +142,8 @@ export const finishErasure = (deps: IngestDeps, requestId: string, options: { re
     const signed = await receipts.findReceipt<ErasureReceipt>(store, requestId);
     if (signed !== undefined) return { waiting: [], receipt: signed };
     await takeMore(deps, requestId);
-    if (options.load) await loadTombstones(deps);
+    // Tombstones go before all other calls.
+    if (options.load) await loadWaiting(deps, 'erase');
     const { draft, callIds, ...open } = await readOpen(store, requestId);
     const gone = [...(await findTombstones(store, callIds))];
     const { found, sealed } = await search(deps, { ...open, callIds: gone });
@@ -164,16 +165,6 @@ export const finishErasure = (deps: IngestDeps, requestId: string, options: { re
 export const finishOldErasures = async (deps: IngestDeps): Promise<void> => {
   for (const requestId of await receipts.listOldErasures(deps.store))
     await finishErasure(deps, requestId, { load: false });
-};
-
-/**
- * Loads pending calls into every available warehouse. A warehouse that is away or has no quota left gets them later.
- */
-const loadTombstones = async (deps: IngestDeps): Promise<void> => {
-  for (const { warehouse } of deps.targets)
-    await unlessAway(deps, warehouse, 'tombstones could not be loaded yet', async () => {
-      while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'erase' })).more);
-    });
 };
 
 const readOpen = async (store: Store, requestId: string) => {

@@ -11,8 +11,8 @@ import { noteComparison } from '../../store/windows/comparisons.ts';
 import type { VerdictOutcome } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { type LongRun, namesOf, unlessAway } from '../deps.ts';
-import { loadPending } from '../load/load-pending.ts';
+import { type LongRun, namesOf } from '../deps.ts';
+import { loadWaiting } from '../load/load-pending.ts';
 import { chooseAxis, requireAxis } from '../read/choose-axis.ts';
 import { findUnjudged, type JudgedDay, joinEmpty, listDays, listWithdrawn } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
@@ -141,7 +141,8 @@ export const reconcileWindows = async (
   let failures = 0;
   // Failures in a row are counted within a run.
   const isOver = (): boolean => failures === 0 && performance.now() - startedAt > options.maxSeconds * 1000;
-  if (plan.loads === true) await loadWaiting(deps);
+  // Tombstones go before a comparison that would take their rows for wrong, and verdicts after it.
+  if (plan.loads === true) await loadWaiting(deps, 'reconcile');
   for (const { warehouseLevel, ...window } of plan.windows.slice(done)) {
     options.signal.throwIfAborted();
     const { axis, column, level, acceptEmpty } = plan;
@@ -165,7 +166,7 @@ export const reconcileWindows = async (
     options.onProgress({ done, totals });
     if (isOver()) break;
   }
-  if (plan.loads === true) await loadWaiting(deps);
+  if (plan.loads === true) await loadWaiting(deps, 'reconcile');
   else if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {
     const removed = await removeStray(deps, deps.now().getTime() * 1000, options.signal);
     totals = { ...totals, removed: totals.removed + removed };
@@ -183,14 +184,6 @@ const noteComparisons = async (deps: ReconcileDeps, window: Range, errorOf: (war
     const text = error === undefined ? undefined : describeError(error);
     await noteComparison(deps.store, warehouse.name, window, text).catch(() => undefined);
   }
-};
-
-/** Tombstones go before a comparison that would take their rows for wrong, and verdicts come after it. */
-const loadWaiting = async (deps: ReconcileDeps): Promise<void> => {
-  for (const { warehouse } of deps.targets)
-    await unlessAway(deps, warehouse, 'waiting rows could not be loaded', () =>
-      loadPending(deps, { warehouse: warehouse.name, origin: 'reconcile' }),
-    );
 };
 
 /** A window counts as the worst of its verdicts. */

@@ -178,15 +178,3 @@ export const recordSeen = (db: Queryable, to: number): Promise<unknown> =>
 /** @param code of an error, no data. */
 export const recordSyncError = (db: Queryable, code: string): Promise<unknown> =>
   db.query`UPDATE watermarks SET last_error = ${code}, failed_at = now() WHERE name = 'sync'`;
-
-/** Claims a heartbeat in a warehouse if it is due. Only one of several processes gets it. */
-export const claimHeartbeat = (db: Queryable, warehouse: string, everyMs: number): Promise<boolean> =>
-  db.has`INSERT INTO meta AS m (key, value) VALUES (${heartbeatKey(warehouse)}, 'true')
-     ON CONFLICT (key) DO UPDATE SET updated_at = now()
-      WHERE m.updated_at <= now() - make_interval(secs => ${everyMs / 1000}) RETURNING 1`;
-
-/** A heartbeat that failed is due again at once. */
-export const forgetHeartbeat = (db: Queryable, warehouse: string): Promise<unknown> =>
-  db.query`DELETE FROM meta WHERE key = ${heartbeatKey(warehouse)}`;
-
-const heartbeatKey = (warehouse: string): string => `heartbeat:${warehouse}`;

@@ -15,7 +15,7 @@ import { rereadCalls } from '../../../src/pipeline/read/reread-windows.ts';
 import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
 import { checkTruth } from '../../../src/simulator/demo/check-truth.ts';
 import { markPending } from '../../../src/store/loads/loads.ts';
-import { forgetHeartbeat } from '../../../src/store/windows/windows.ts';
+import { forgetHeartbeat } from '../../../src/store/status/state-row.ts';
 import type { Place } from '../../../src/warehouse/kind.ts';
 import { requireFrom } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
