@@ -356,6 +356,18 @@ test.each<[SourceConfigInput['version'], string, string | undefined]>([
   expect(request?.headers['x-version']).toBe(header);
 });
 
+test.each<[Record<string, string>, object]>([
+  [{}, { accept: 'application/json', 'cache-control': 'no-cache' }],
+  [
+    { 'Cache-Control': 'max-age=0', Accept: '*/*' },
+    { accept: '*/*', 'cache-control': 'max-age=0' },
+  ],
+])('no proxy answers from what it keeps, unless configured headers say otherwise: %j', async (headers, sent) => {
+  const { server, source } = await start(always(200, list), { headers });
+  await readAll(source);
+  expect(server.requests.at(-1)?.headers).toMatchObject(sent);
+});
+
 test('a version by host replaces the host of base_url', async () => {
   const { server } = await start(always(200, list));
   const config = configFor(server.url, { version: { by: 'host', value: new URL(server.url).host } });

@@ -179,11 +179,18 @@ const baseAddress = ({ base_url, version }: SourceConfig): URL => {
   return base;
 };
 
+/** Unless configured otherwise. A proxy may keep answers, and a comparison would prove an earlier state of the list. */
+const usualHeaders = [
+  ['accept', 'application/json'],
+  ['content-type', 'application/json'],
+  ['cache-control', 'no-cache'],
+] as const;
+
 const headersOf = (config: SourceConfig, token: string): Record<string, string> => {
   const { version } = config;
+  const given = Object.keys(config.headers).map((name) => name.toLowerCase());
   return {
-    accept: 'application/json',
-    'content-type': 'application/json',
+    ...Object.fromEntries(usualHeaders.filter(([name]) => !given.includes(name))),
     ...config.headers,
     ...(version.by === 'header' && version.name !== undefined ? { [version.name]: version.value ?? '' } : {}),
     [config.auth_header]: config.auth_scheme === '' ? token : `${config.auth_scheme} ${token}`,
