@@ -1,13 +1,11 @@
-/** The webhook receiver of a process with its spool and its wake-up, and the port for its health and metrics. */
+/** The webhook receiver of a process with its spool and its wake-up. */
 
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import type { Config } from '../../schemas/config.ts';
 import { resolveDataDir } from '../config/data-dir.ts';
 import { watchInbox } from '../health/metrics/registry.ts';
-import { serveOperations } from '../health/page/server.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
-import { openSecret } from '../lib/secret.ts';
 import { type ConnectionUrl, openDatabase, type Queryable } from '../postgres/database.ts';
 import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
 import { compareKeys, isIncomplete } from '../store/store.ts';
@@ -15,31 +13,6 @@ import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
 import { openSigningKeys } from '../webhook/server/signature.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { createLogger, listPrivacyKeys, openPrivacyKeys, type Services } from './services.ts';
-
-/**
- * Returns the address, if this process has one.
- * @param input.portMayBeTaken several workers run on one host: all but the first go without.
- */
-export const openOperations = async (
-  services: Services<Pick<Config, 'operations'>>,
-  input: Pick<Parameters<typeof serveOperations>[0], 'orAnyPort' | 'page' | 'ready' | 'registry'> & {
-    readonly portMayBeTaken?: boolean;
-  },
-): Promise<string | undefined> => {
-  const { enabled, listen, port, tls, token_file: file } = services.config.operations;
-  if (!enabled) return undefined;
-  const { portMayBeTaken = false, ...parts } = input;
-  const token = openSecret({ key: 'operations.token', file })?.read;
-  try {
-    const server = await serveOperations({ ...parts, listen, port, token, tls });
-    services.defer(() => server.close());
-    return server.address;
-  } catch (error) {
-    if (!portMayBeTaken || !(error instanceof CallsyncError)) throw error;
-    services.log('health and metrics are not served: another process has the port', { port });
-    return undefined;
-  }
-};
 
 const gaugeDeadlineMs = 2_000;
 

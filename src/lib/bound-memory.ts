@@ -14,6 +14,8 @@ export const boundMemory = (isLongIdle = false): void => {
   setFlagsFromString('--no-parallel-scavenge');
   setFlagsFromString('--no-concurrent-array-buffer-sweeping');
   keepYoungSmall(isLongIdle);
+  // Later versions of Node have it. Without it, pg makes a `Response` to find out where it runs: all of `fetch` is loaded.
+  if (!('navigator' in globalThis)) Object.assign(globalThis, { navigator: { userAgent: 'Node.js' } });
 };
 
 /** V8 collects the old space when about `percent` of the used memory has been added. Bytes of bodies count. */

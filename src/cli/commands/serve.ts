@@ -1,4 +1,5 @@
-import { openOperations, openReceiver } from '../../app/open-receiver.ts';
+import { openReceiver } from '../../app/open-receiver.ts';
+import { openOperations } from '../../app/operations-port.ts';
 import { configuredStore, openStoreService, requireKeyFile, withReceiverServices } from '../../app/services.ts';
 import { createRegistry } from '../../health/metrics/registry.ts';
 import { readVersion } from '../../lib/find-built.ts';

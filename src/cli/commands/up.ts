@@ -1,6 +1,7 @@
 import { openPage, openParts } from '../../app/open-operations.ts';
-import { openOperations, openReceiver } from '../../app/open-receiver.ts';
+import { openReceiver } from '../../app/open-receiver.ts';
 import { openWorkers } from '../../app/open-workers.ts';
+import { openOperations } from '../../app/operations-port.ts';
 import { psqlLine, withServices } from '../../app/services.ts';
 import { keepSchedules } from '../../app/temporal.ts';
 import { acceptSource, flag, leaf } from '../shell/define.ts';

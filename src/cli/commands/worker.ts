@@ -1,6 +1,6 @@
 import { openPage, openParts } from '../../app/open-operations.ts';
-import { openOperations } from '../../app/open-receiver.ts';
 import { openWorkers } from '../../app/open-workers.ts';
+import { openOperations } from '../../app/operations-port.ts';
 import { requireKeyFile, withServices } from '../../app/services.ts';
 import { keepSchedules } from '../../app/temporal.ts';
 import { triggerSweep } from '../../temporal/schedules.ts';

@@ -1,6 +1,5 @@
 /** Where messages go: a signed webhook (Standard Webhooks), or Slack. */
 import { Webhook } from 'standardwebhooks';
-import { fetch } from 'undici';
 import type { ChannelConfig, NotificationsConfig } from '../../../schemas/config/notifications.ts';
 import { transient } from '../../lib/errors.ts';
 import { openAgent } from '../../lib/proxy.ts';
@@ -64,6 +63,7 @@ const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: '
 };
 
 const post = async (url: string, body: string, headers: Readonly<Record<string, string>> = {}): Promise<void> => {
+  const { fetch } = await import('undici');
   const dispatcher = openAgent();
   const answer = await fetch(url, {
     method: 'POST',

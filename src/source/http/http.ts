@@ -3,7 +3,6 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { request as send } from 'undici';
 import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
 import { openAgent } from '../../lib/proxy.ts';
@@ -42,8 +41,10 @@ export const createHttp = (limits: SourceLimits) => {
     const sentAt = steadyNow();
     try {
       const signal = AbortSignal.any([deadline.signal, ...(request.signal ? [request.signal] : [])]);
-      const sending = send(request.url, {
-        dispatcher: agent,
+      const { origin, pathname, search } = request.url;
+      const sending = agent.request({
+        origin,
+        path: pathname + search,
         method: request.method ?? 'GET',
         headers: { 'accept-encoding': acceptEncoding, 'user-agent': 'callsync', ...request.headers },
         body: request.body ?? null,

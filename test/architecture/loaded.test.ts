@@ -1,4 +1,4 @@
-/** A receiver loads no part that it does without: loaded code takes memory for as long as the process runs. */
+/** Receivers and workers load no part that they do without: loaded code takes memory for as long as the process runs. */
 import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
@@ -24,4 +24,10 @@ test('callsync serve loads neither Temporal, warehouses and detectors, nor the c
   const small = /^src\/warehouse\/(postgres|bigquery)\/config\.ts$/;
   expect(loaded).toContain('src/webhook/server/receiver.ts');
   expect(loaded.filter((name) => unwanted.test(name) && !small.test(name))).toEqual([]);
+});
+
+test('callsync worker loads neither the receiver nor the fetch of undici', () => {
+  const loaded = [...loadAll('src/cli/commands/worker.ts')];
+  expect(loaded).toContain('src/source/http/http.ts');
+  expect(loaded.filter((name) => /^(fastify|undici$|src\/webhook\/(spool|server\/receiver))/.test(name))).toEqual([]);
 });
