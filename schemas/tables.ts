@@ -27,33 +27,12 @@ export interface Column {
   readonly open?: true;
   /** `no`: nothing about a person. `id`: only the identifier of a call. Without this it is about persons. */
   readonly personal?: 'no' | 'id';
-  /** Absent where code makes the rows whole: metadata, logs, the guard. */
-  readonly from?: From;
+  /**
+   * Source of a value for flatten: a dotted path, read as the column's type, or a value that flatten works out: `=position`,
+   * `=count TABLE`, or `=derived`, by the column's name. Absent where code makes the rows whole: metadata, logs, the guard.
+   */
+  readonly from?: string;
 }
-
-/** Source of a value for flatten: a dotted path, read as the column's type, or a computed value. */
-type From =
-  | string
-  | { readonly position: true }
-  | { readonly count: 'utterances' | 'tags' | 'words' }
-  | { readonly derive: Derived };
-
-/** Values that code works out (`src/calls/flatten.ts`). */
-export type Derived =
-  | 'call_id'
-  | 'call_timestamp'
-  | 'processed_at'
-  | 'extra'
-  | 'issues'
-  | 'first_seen_at'
-  | 'last_seen_at'
-  | 'source_deleted_at'
-  | 'words'
-  | 'value_bool'
-  | 'value_number'
-  | 'value_text'
-  | 'side'
-  | 'phone';
 
 export interface Table {
   readonly name: TableName;
@@ -95,11 +74,7 @@ const kinds: Readonly<Record<string, Pick<Column, 'open' | 'personal'>>> = {
   personal: {},
 };
 
-/**
- * One column a line: `name | type | kind | from | description`.
- * From is a path in the record, `=position`, `=count TABLE`, `=derived` (computed by flatten under the column's
- * name), or `-` if code fills the rows.
- */
+/** One column a line: `name | type | kind | from | description`. From is `-` if code fills the rows. */
 const columnsFrom = (text: string): readonly Column[] =>
   text
     .trim()
@@ -108,24 +83,15 @@ const columnsFrom = (text: string): readonly Column[] =>
       const [name = '', type, kind = '', from = '', description] = line.split(' | ');
       const marks = kinds[kind.replace('!', '')];
       if (description === undefined || marks === undefined) throw new Error(`no column: ${line}`);
-      const source = fromOf(from, name);
       return {
         name,
         type: type as ColumnType,
         description,
-        ...(source === undefined ? {} : { from: source }),
+        ...(from === '-' ? {} : { from }),
         ...marks,
         ...(kind.endsWith('!') ? { required: true } : {}),
       };
     });
-
-const fromOf = (text: string, name: string): From | undefined => {
-  if (text === '-') return undefined;
-  if (text === '=position') return { position: true };
-  if (text === '=derived') return { derive: name as Derived };
-  const [, count] = /^=count (\w+)$/.exec(text) ?? [];
-  return count === undefined ? text : { count: count as 'utterances' | 'tags' | 'words' };
-};
 
 /**
  * A table: `name | kind | key | grain | column with the age of a row | how long rows are kept | description`, then its columns.

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { type CallDocument, callFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import type { CallTableName, Column, Derived, Row, WordArrays } from '../../schemas/tables.ts';
+import type { CallTableName, Column, Row, WordArrays } from '../../schemas/tables.ts';
 import { allFields, tableOf } from '../../schemas/tables.ts';
 import { bare, bytesOf } from '../lib/json-record.ts';
 import * as sign from '../lib/json-signs.ts';
@@ -51,7 +51,14 @@ interface Item {
 /** The value of one column. `row` has the columns before it. */
 type Cell = (item: Item, call: Call, row: Row) => unknown;
 
-const derivedCells: Readonly<Record<Derived, Cell>> = {
+const countedCells: Readonly<Record<string, Cell>> = {
+  '=position': ({ index }) => index,
+  '=count utterances': (_, { counts }) => counts.utterances,
+  '=count tags': (_, { counts }) => counts.tags,
+  '=count words': ({ words }, { counts }) => words?.value.length ?? counts.words,
+};
+
+const derivedCells: Readonly<Record<string, Cell>> = {
   call_id: (_, { input }) => input.callId,
   call_timestamp: (_, { at }) => at,
   processed_at: (_, { document, read, processedField }) =>
@@ -79,14 +86,10 @@ const readers = {
   json: 'freeJson',
 } as const satisfies Partial<Record<Column['type'], keyof FieldReader>>;
 
-const cellOf = ({ name, type, from }: Column): Cell => {
-  if (typeof from === 'object' && 'position' in from) return ({ index }) => index;
-  if (typeof from === 'object' && 'derive' in from) return derivedCells[from.derive];
-  if (typeof from === 'object') {
-    const { count } = from;
-    return ({ words }, { counts }) => words?.value.length ?? counts[count];
-  }
-  if (from === undefined || !(type in readers)) throw new Error(`column ${name} says not where it comes from`);
+const cellOf = ({ name, type, from = '=' }: Column): Cell => {
+  const cell = from === '=derived' ? derivedCells[name] : countedCells[from];
+  if (cell !== undefined) return cell;
+  if (from.startsWith('=') || !(type in readers)) throw new Error(`column ${name} says not where it comes from`);
   const method = readers[type as keyof typeof readers];
   const path = from.split('.');
   return ({ value }, { read }) => read[method](valueAt(value, path), from);
