@@ -8,7 +8,8 @@ test('an erased call that the service still has is kept out, and not lost', asyn
   const entries = ['erased-1', 'erased-2', 'lost-1'].map((callId) => ({ callId, document: {}, version: 1 }));
   const control = { truth: () => entries } as unknown as SimulatorControl;
   const told: string[] = [];
-  const report = await checkTruth(control, { proof: { rowsOf: () => [] } } as unknown as Warehouse, () => true, {
+  const empty = { proof: { rowsOf: () => [], digestCalls: () => [] } } as unknown as Warehouse;
+  const report = await checkTruth(control, empty, () => true, {
     findErased: async (ids) => new Set(ids.filter((id) => id.startsWith('erased'))),
     tell: ({ callId }, wrong) => told.push(`${callId} ${wrong}`),
   });

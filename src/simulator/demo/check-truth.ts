@@ -5,54 +5,18 @@ import { type CallTableName, type Row, tableOf } from '../../../schemas/tables.t
 import { flattenCall } from '../../calls/flatten.ts';
 import { say } from '../../lib/say.ts';
 import { canonicalRow, digestedColumns } from '../../warehouse/content-hash.ts';
-import type { DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
+import type { CallDigest, DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
 import type { TruthEntry } from '../calls/truth.ts';
 import type { SimulatorControl } from '../control/local-control.ts';
 
 export type TruthReport = Awaited<ReturnType<typeof checkTruth>>;
 
-const compared: readonly CallTableName[] = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts'];
+const children: readonly CallTableName[] = ['utterances', 'tags', 'metadata', 'udfs', 'contacts'];
 /** Columns about the time of observation, not about the call. */
 const ours = new Set(['first_seen_at', 'last_seen_at', 'source_deleted_at']);
 
 /** Fault of a call in a warehouse. */
 export type Wrong = 'lost' | 'stale' | 'mismatched';
-
-/** The row of table calls, and an order-free sum of row hashes per child table. */
-type Fingerprint = { call: Row | undefined; readonly children: Map<CallTableName, bigint> };
-type Fingerprints = Map<string, Fingerprint>;
-
-const addRow = (prints: Fingerprints, name: CallTableName, row: Row): void => {
-  const callId = row.call_id as string;
-  const print = prints.get(callId) ?? { call: undefined, children: new Map() };
-  prints.set(callId, print);
-  if (name === 'calls') {
-    print.call = row;
-    return;
-  }
-  const text = canonicalRow(tableOf(name).columns, row);
-  const hash = BigInt(`0x${createHash('sha256').update(text).digest('hex').slice(0, 32)}`);
-  print.children.set(name, (print.children.get(name) ?? 0n) + hash);
-};
-
-const fingerprintWarehouse = async (warehouse: Warehouse): Promise<{ prints: Fingerprints; duplicated: number }> => {
-  const prints: Fingerprints = new Map();
-  let duplicated = 0;
-  for (const name of compared) {
-    for await (const row of warehouse.proof.rowsOf(name)) {
-      if (name === 'calls' && prints.has(row.call_id as string)) duplicated += 1;
-      addRow(prints, name, row);
-    }
-  }
-  return { prints, duplicated };
-};
-
-const fingerprintDocument = (callId: string, document: CallDocument): Fingerprint => {
-  const { rows } = flattenCall({ callId, document, firstSeenAt: null, changedAt: null, sourceDeletedAt: null });
-  const prints: Fingerprints = new Map();
-  for (const name of compared) for (const row of rows[name]) addRow(prints, name, row);
-  return prints.get(callId) as Fingerprint;
-};
 
 /**
  * The content of a calls row without fields that the truth cannot know: the list omits them, and an earlier run may
@@ -64,13 +28,25 @@ const contentOf = (row: Row, document: CallDocument): string =>
     row,
   );
 
-const isSame = (callId: string, found: Fingerprint, document: CallDocument): boolean => {
-  const expected = fingerprintDocument(callId, document);
-  return (
-    found.call !== undefined &&
-    contentOf(found.call, document) === contentOf(expected.call as Row, document) &&
-    compared.every((name) => (found.children.get(name) ?? 0n) === (expected.children.get(name) ?? 0n))
-  );
+/** The rows of table calls, and whether all of a call is as flatten makes it of a document. */
+const readWarehouse = async ({ proof }: Warehouse) => {
+  const found = new Map<string, Row>();
+  let duplicated = 0;
+  for await (const row of proof.rowsOf('calls')) {
+    if (found.has(row.call_id as string)) duplicated += 1;
+    found.set(row.call_id as string, row);
+  }
+  const digests = new Map<string, CallDigest['tables']>();
+  for await (const { callId, tables } of proof.digestCalls([...found.keys()])) digests.set(callId, tables);
+  const isSame = (callId: string, document: CallDocument): boolean => {
+    const { rows } = flattenCall({ callId, document, firstSeenAt: null, changedAt: null, sourceDeletedAt: null });
+    const expected = proof.digestOf(callId, rows).tables;
+    return (
+      contentOf(found.get(callId) as Row, document) === contentOf(rows.calls[0] as Row, document) &&
+      children.every((name) => digests.get(callId)?.[name] === expected[name])
+    );
+  };
+  return { found, duplicated, isSame };
 };
 
 interface Aids {
@@ -91,7 +67,7 @@ export const checkTruth = async (
   wanted: (entry: TruthEntry) => boolean,
   { findErased = async () => new Set(), tell = () => undefined }: Aids = {},
 ) => {
-  const { prints, duplicated } = await fingerprintWarehouse(warehouse);
+  const { found, duplicated, isSame } = await readWarehouse(warehouse);
   const report = { calls: 0, lost: 0, stale: 0, mismatched: 0 };
   const absent: TruthEntry[] = [];
   const count = (entry: TruthEntry, wrong: Wrong): void => {
@@ -101,16 +77,15 @@ export const checkTruth = async (
   for await (const entry of control.truth({ knowable: true })) {
     if (entry.document === null || !wanted(entry)) continue;
     report.calls += 1;
-    const found = prints.get(entry.callId);
-    if (found === undefined) {
+    if (!found.has(entry.callId)) {
       absent.push(entry);
       continue;
     }
-    if (isSame(entry.callId, found, entry.document)) continue;
+    if (isSame(entry.callId, entry.document)) continue;
     let earlier = false;
     for (let version = entry.version - 1; version >= 1 && !earlier; version -= 1) {
       const document = await control.documentAt(entry.callId, version);
-      earlier = document !== undefined && isSame(entry.callId, found, document);
+      earlier = document !== undefined && isSame(entry.callId, document);
     }
     count(entry, earlier ? 'stale' : 'mismatched');
   }
