@@ -28,8 +28,8 @@ export interface Column {
   /** `no`: nothing about a person. `id`: only the identifier of a call. Without this it is about persons. */
   readonly personal?: 'no' | 'id';
   /**
-   * Source of a value for flatten: a dotted path, read as the column's type, or a value that flatten works out: `=position`,
-   * `=count TABLE`, or `=derived`, by the column's name. Absent where code makes the rows whole: metadata, logs, the guard.
+   * Source of a value for flatten. A dotted path is read as the column's type. Flatten works out `=position`, `=count TABLE`, and
+   * `=derived`, by the name of the column. Absent where code makes the rows whole, as of metadata, logs, the guard.
    */
   readonly from?: string;
 }

@@ -48,17 +48,13 @@ export const analyticsConfigSchema = z
           .describe('Side of the agent by metadata.Direction (in any case), such as `{IN: out, OUT: in}`.'),
       })
       .prefault({})
-      .describe(
-        'Side of the agent in a transcript. While it is unknown, figures that need it are empty and name this setting.',
-      ),
+      .describe('Side of the agent in a transcript. If it is unknown, figures that need it are empty.'),
     units: z
       .strictObject(units)
       .prefault({})
       .describe('Units of fields that the service does not state; `callsync calibrate` finds them out.'),
     silence_gap_s: notNegative(0).describe('Shortest gap that counts as silence, in seconds.'),
-    repeat_days: count(7).describe(
-      'Most calendar days between a call and the previous call of its caller that make the call a repeat.',
-    ),
+    repeat_days: count(7).describe('Most calendar days between two calls of a caller that make a repeat.'),
     fields: z
       .record(
         z.string().regex(metadataKey, 'must be a key of metadata, without control characters and backslashes'),
@@ -79,9 +75,7 @@ export const analyticsConfigSchema = z
           error: 'names must differ from each other and from the columns of calls_wide',
         },
       )
-      .describe(
-        'Metadata keys that become columns of calls_wide, also user-defined fields; `callsync calibrate --fields` proposes them.',
-      ),
+      .describe('Metadata keys that become columns of calls_wide; `callsync calibrate --fields` proposes them.'),
   })
   .describe('Facts for marts that the service does not send.');
 

@@ -14,9 +14,7 @@ export const scheduledBackfillSchema = z
       .string()
       .refine((text) => faultOfCron(text) === undefined, { error: ({ input }) => faultOfCron(input as string) })
       .optional()
-      .describe(
-        'Times of the runs, as a cron expression such as `0 3 * * *`. A run needs day of month and day of week to match.',
-      ),
+      .describe('Times of the runs in cron, such as `0 3 * * *`. Day of month and day of week must both match.'),
     every: durationSchema('1s').optional().describe('Interval between runs, such as 6h, instead of `cron`.'),
     time_zone: timeZone.describe('Time zone of `cron`.'),
     last: duration('30d').describe('Each run reads from this far before its scheduled time to the present.'),

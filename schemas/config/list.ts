@@ -54,9 +54,7 @@ const axisSchema = z.strictObject({
 });
 
 export const listConfigSchema = z.strictObject({
-  preset: a.text.describe(
-    'Preset of list settings, by name (`activate`, `activate-v1`) or as the path of a YAML file. The settings here override it.',
-  ),
+  preset: a.text.describe('Preset of the list: `activate`, `activate-v1` or a YAML file. Keys here override it.'),
   path: text('/calls').describe('Path of the call list under `base_url`.'),
   records: text('').describe('Path of the records in the body, such as `data.items`; empty = the body is the array.'),
   total_path: a.text.describe('Path of the total of the query in the body, such as `count`.'),
@@ -69,17 +67,13 @@ export const listConfigSchema = z.strictObject({
   ),
   cursor_fields: list(axisSchema)
     .refine(...ownNames)
-    .describe(
-      'Time axes by which the list can be cut. If there are none, callsync reads the whole list and cuts it by `timestamp`.',
-    ),
+    .describe('Time axes that can cut the list. Without any, callsync reads all and cuts by `timestamp`.'),
   axis: a.text.describe('Axis of incremental reading; the end-of-processing axis, else the first, by default.'),
   order_param: a.text.describe('Query parameter that chooses the order.'),
   time_format: oneOf(['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'], 'iso').describe(
     'Format of bounds: ISO 8601 with or without milliseconds, or seconds or milliseconds since 1970.',
   ),
-  time_resolution_ms: count(1).describe(
-    'Finest step of a bound, in milliseconds. callsync rounds windows outwards and filters the records itself.',
-  ),
+  time_resolution_ms: count(1).describe('Finest step of a bound, in milliseconds. callsync rounds windows outwards.'),
   bounds_slack_ms: natural(1_000).describe(
     'Milliseconds by which the time of a record may lie outside the requested bounds. callsync also folds records that lie further outside, and reports them.',
   ),

@@ -37,9 +37,7 @@ export const privacyConfigSchema = z
     profile: oneOf(['none', 'pseudonymous', 'no_transcript'], 'none').describe(
       'Ready-made rules, applied after your own. `none` has no rules. `pseudonymous` replaces contacts, ANI, Agent and ClientID by tokens, and redacts all other fields, also transcripts. `no_transcript` also drops the transcript.',
     ),
-    rules: list(ruleSchema).describe(
-      'Rules of your own, before those of the profile. The first rule that matches a field decides.',
-    ),
+    rules: list(ruleSchema).describe('Your rules, before those of the profile. The first match of a field decides.'),
     countries: z
       .array(matching(/^[A-Z]{2}$/))
       .min(1)
@@ -75,9 +73,7 @@ export const privacyConfigSchema = z
     seal_key_file: a.file.describe(
       'File with the public key (X25519, PEM) that seals. Keep the private key elsewhere. Make the keys with `openssl genpkey -algorithm x25519 -out private.pem` and `openssl pkey -in private.pem -pubout`.',
     ),
-    former_seal_key_files: list(z.string().min(1)).describe(
-      'Files with former public keys, which allow another key in `seal_key_file`.',
-    ),
+    former_seal_key_files: list(z.string().min(1)).describe('Former public keys; they allow another `seal_key_file`.'),
   })
   .refine(
     ({ profile, rules, unreadable, seal_key_file }) =>

@@ -13,16 +13,12 @@ const limitsSchema = z.strictObject({
   ),
   concurrency: count(8, 256).describe('Connections at once from one process.'),
   connect_timeout_s: positive(10).describe('Longest time to open a connection, in seconds.'),
-  headers_timeout_s: positive(120).describe(
-    'Longest wait for the response headers, in seconds. Some lists count for a long time before they answer.',
-  ),
+  headers_timeout_s: positive(120).describe('Longest wait for response headers, in seconds; some lists count first.'),
   idle_timeout_s: positive(30).describe('Longest pause within a response body, in seconds.'),
   total_timeout_s: positive(300).describe('Longest time for one whole response, in seconds.'),
   max_response_bytes: count(134_217_728).describe('Largest response taken, in bytes after decoding.'),
   retries: natural(5).describe('Number of retries of a request that may succeed later.'),
-  retry_base_ms: count(500).describe(
-    'Bound of the random wait before the first retry, in milliseconds; it doubles with each retry.',
-  ),
+  retry_base_ms: count(500).describe('Bound of the random wait before the first retry, in ms; each retry doubles it.'),
   retry_max_ms: count(30_000).describe('Largest bound of the random wait before a retry, in milliseconds.'),
 });
 
@@ -45,9 +41,7 @@ const websocketSchema = z.strictObject({
     'Address of the streaming WebSocket API (ws:// or wss://); the interface does not show it.',
   ),
   scheme: a.headerText.default('bearer').describe('Word before the token in the Authorization header.'),
-  token_max_age_s: positive(240, 300).describe(
-    'Highest age of a token that opens the connection, in seconds (interface §5.2 allows 5 minutes).',
-  ),
+  token_max_age_s: positive(240, 300).describe('Highest age of the opening token, in seconds (interface §5.2: 300).'),
   protocols: a.texts.describe('WebSocket subprotocols to offer.'),
   max_frame_bytes: count(16_777_216).describe('Largest frame taken, in bytes.'),
   ping_interval_s: positive(30).describe('Interval between pings of a silent connection, in seconds.'),

@@ -9,9 +9,7 @@ const { between, duration, list, natural, notNegative, oneOf } = withDefault;
 const windowSchema = z
   .strictObject({
     initial: duration('1h').describe('Length of the first windows; later ones follow the number of calls before.'),
-    min: duration('1s', '1ms').describe(
-      'Shortest planned window. If a window is too full, callsync splits it further.',
-    ),
+    min: duration('1s', '1ms').describe('Shortest planned window. callsync splits a window that is too full further.'),
     max: duration('31d').describe('Longest planned window.'),
     target_calls: between(1, 1_000_000, 2_000).describe('Calls that a window should hold.'),
   })
@@ -21,9 +19,7 @@ const rereadSchema = z.strictObject({
   horizon: z
     .union([z.literal('learned'), durationSchema()])
     .prefault('learned')
-    .describe(
-      'Age up to which callsync reads windows again. `learned` follows the late changes of calls; a duration such as 7d is fixed.',
-    ),
+    .describe('Age up to which callsync reads windows again: `learned` from late changes, or fixed, such as 7d.'),
   share: z
     .number()
     .min(0.5)
@@ -32,9 +28,7 @@ const rereadSchema = z.strictObject({
     .describe('Share of late changes that the learned horizon must catch.'),
   delay: duration('1d').describe('Longest time from a late change until callsync reads it.'),
   max_horizon: duration('90d').describe('Longest horizon that learning may choose.'),
-  sample: notNegative(0.01, 1).describe(
-    'Share of the windows beyond the horizon that callsync reads again, to notice changes that are later still.',
-  ),
+  sample: notNegative(0.01, 1).describe('Share of the windows beyond the horizon that callsync reads again, too.'),
 });
 
 const reconcileSchema = z.strictObject({
@@ -62,9 +56,7 @@ export const syncConfigSchema = z
           'must be a date such as 2025-01-31 (UTC), a date-time with its zone such as 2025-01-31T08:00:00Z, or a duration before the first start such as 7d',
       })
       .default('7d')
-      .describe(
-        'Start of the first continuous sync: a date (UTC), a date-time with its zone, or a duration before the first start.',
-      ),
+      .describe('Start of the first sync: a date (UTC), date-time with its zone, or duration before the first start.'),
     interval: duration('1m', '1s').describe('Interval between two polls for new calls.'),
     settle: duration('30s').describe('Polls stop this far before the current time, because calls can appear late.'),
     lookback: duration('10m').describe('Each run begins this far before the watermark.'),
@@ -76,9 +68,7 @@ export const syncConfigSchema = z
       .describe('Backfills of a relative range that run by a schedule.'),
     reread: rereadSchema.prefault({}).describe('Reading older windows again, because calls change late.'),
     reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
-    inbox_sweep: duration('1m', '1s').describe(
-      'Interval at which callsync checks the inbox, even without a notification.',
-    ),
+    inbox_sweep: duration('1m', '1s').describe('Interval of checks of the inbox, even without a notification.'),
     confirm_webhooks: a.off.describe(
       'Ask the API for the call after each delivery, with one request each. This corrects captured bodies that somebody sends under a new delivery id.',
     ),

@@ -39,9 +39,7 @@ export const temporalConfigSchema = z
     task_queue: withDefault
       .matching(/^[A-Za-z0-9._-]{1,100}$/, 'callsync', 'may hold letters, digits, dot, dash and underscore')
       .describe('Prefix of the task queues; two installations on one namespace need different ones.'),
-    max_cached_workflows: between(1, 10_000, 200).describe(
-      'Most workflows that one worker process keeps in memory between their tasks.',
-    ),
+    max_cached_workflows: between(1, 10_000, 200).describe('Most workflows that a worker keeps between their tasks.'),
     deployment: z
       .strictObject({
         name: a.some.describe('Name of the worker deployment, the same for all its versions.'),

@@ -28,27 +28,19 @@ const signingSecretSchema = z
   .refine(...notBoth('secret'));
 
 const limitsSchema = z.strictObject({
-  body_bytes: count(16 * MiB, 256 * MiB).describe(
-    'Largest accepted delivery, in bytes; a larger delivery gets 413. A two-hour call is several MiB.',
-  ),
+  body_bytes: count(16 * MiB, 256 * MiB).describe('Largest accepted delivery, in bytes; a larger delivery gets 413.'),
   inflight_bytes: count(48 * MiB).describe(
     'Most bytes of deliveries in memory. At this limit, the sender with most bytes gets 503. Senders without a valid signature so far share half of the limit.',
   ),
   header_bytes: z.number().int().min(1024).default(16_384).describe('Largest accepted request head, in bytes.'),
   connections: count(2_000).describe('Most open connections. At this limit, the sender with most of them loses one.'),
-  connections_per_sender: count(500).describe(
-    'Most open connections of one address (for IPv6, of one /64 network); `trusted_proxies` are exempt.',
-  ),
+  connections_per_sender: count(500).describe('Most connections of one address (IPv6: /64), except `trusted_proxies`.'),
   headers_timeout_s: positive(5).describe('Longest time until the request head has arrived, in seconds.'),
-  request_timeout_s: positive(9).describe(
-    'Longest time until a whole request has arrived, in seconds. The service itself stops after 10.',
-  ),
+  request_timeout_s: positive(9).describe('Longest time of a request, in seconds. The service itself stops after 10.'),
   keep_alive_s: positive(620).describe(
     'Time for which an idle connection stays open, in seconds; longer than load balancers keep theirs (ALB 60, Google Cloud 600).',
   ),
-  answer_within_s: positive(8, 10).describe(
-    'Seconds after which a delivery that is not durable gets 503, so that the service sends it again.',
-  ),
+  answer_within_s: positive(8, 10).describe('Seconds until a delivery that is not durable gets 503, to be sent again.'),
 });
 
 const groupCommitSchema = z.strictObject({
@@ -56,21 +48,15 @@ const groupCommitSchema = z.strictObject({
   max_delay_ms: notNegative(2, 100).describe('Milliseconds that a delivery waits for others of its group.'),
   batch_rows: between(1, 1_000, 128).describe('Most deliveries in one group.'),
   batch_bytes: count(8 * MiB).describe('Most bytes in one group, unless a single delivery is larger.'),
-  deadline_s: positive(2).describe(
-    'Seconds after which a write of a group to the inbox counts as failed, and its deliveries go to the spool.',
-  ),
+  deadline_s: positive(2).describe('Seconds until the write of a group fails, and its deliveries go to the spool.'),
 });
 
 const spoolSchema = z.strictObject({
   dir: a.file.describe('Folder of the spool, on a disk that survives a restart. Default: `spool` in `store.data_dir`.'),
   max_bytes: count(1024 * MiB).describe('Largest size of the spool, in bytes; beyond it, deliveries get 503.'),
-  min_free_bytes: natural(512 * MiB).describe(
-    'Free bytes that the spool leaves on its disk; below it, deliveries get 503.',
-  ),
+  min_free_bytes: natural(512 * MiB).describe('Free bytes left on the disk of the spool; below, deliveries get 503.'),
   segment_bytes: count(64 * MiB).describe('Size at which callsync begins a new spool file, in bytes.'),
-  damaged_retention: duration('30d').describe(
-    'How long to keep spool files with unreadable bytes after their other deliveries are stored.',
-  ),
+  damaged_retention: duration('30d').describe('Retention of spool files with unreadable bytes, once all else is in.'),
 });
 
 export const webhookConfigSchema = z
@@ -92,9 +78,7 @@ export const webhookConfigSchema = z
       .describe('Signing secrets; several at once while one replaces another.'),
     allow_unsigned: a.off.describe('Take unsigned deliveries. Anyone who can reach the port can then write call data.'),
     tls: tlsSchema.optional().describe('Serve HTTPS with this certificate; plain HTTP without it.'),
-    trusted_proxies: list(addressSchema).describe(
-      'Addresses or CIDR ranges of proxies whose X-Forwarded-For callsync trusts.',
-    ),
+    trusted_proxies: list(addressSchema).describe('Addresses or CIDR ranges of proxies whose X-Forwarded-For counts.'),
     allow_from: list(addressSchema).describe('Addresses or CIDR ranges of allowed senders; empty = all.'),
     limits: limitsSchema.prefault({}).describe('Limits against slow, large and many requests.'),
     group_commit: groupCommitSchema
@@ -104,9 +88,7 @@ export const webhookConfigSchema = z
     shutdown_delay_s: between(0, 300, 5).describe(
       'Seconds for which a stopping receiver (SIGTERM) still accepts deliveries while `/readyz` answers 503, so that proxies notice. Ctrl-C skips them.',
     ),
-    rejected_per_minute: natural(10).describe(
-      'Most rows for rejected deliveries, per minute. One more row counts the other rejected deliveries.',
-    ),
+    rejected_per_minute: natural(10).describe('Most rows for rejected deliveries a minute; one more counts others.'),
     wake_interval_ms: natural(200).describe('Shortest time between two wake-ups of the inbox merge, in milliseconds.'),
   })
   .describe('Receiver of webhook deliveries.');

@@ -10,9 +10,7 @@ export const bigqueryWarehouseSchema = z.strictObject({
   dataset: matching(/^[A-Za-z0-9_]{1,1024}$/, 'calls').describe('Dataset of the analysts’ tables; created if missing.'),
   staging_dataset: a.text.describe('Dataset of the staging tables; the same as `dataset` by default.'),
   location: text('EU').describe('Location of the dataset, such as EU, US or europe-west9.'),
-  key_file: a.text.describe(
-    'Service-account key or workload-identity configuration file; application default credentials without it.',
-  ),
+  key_file: a.text.describe('Service-account key or workload-identity file. Default: application default credentials.'),
   impersonate: a.text.describe('Service account to act as.'),
   api_endpoint: a.text.describe('Address of an emulator; requests to it carry no credentials.'),
   kms_key: a.text.describe('Cloud KMS key name for the tables.'),

@@ -5,9 +5,7 @@ import { a, everyWarehouse, notBoth, postgresUrl, withDefault } from '../../../s
 export const postgresWarehouseSchema = z
   .strictObject({
     type: z.literal('postgres'),
-    url: postgresUrl.describe(
-      'Connection URL. Without it, the tables have a schema of their own on the server of the store.',
-    ),
+    url: postgresUrl.describe('Connection URL. Without it, the tables have a schema on the server of the store.'),
     url_file: a.file.describe('File that holds the connection URL, instead of `url`.'),
     reader_url_file: a.file.describe(
       'File that holds the connection URL of a read-only role, for `callsync query`. Without it, callsync creates the role USER_callsync_reader, where USER owns the tables.',
