@@ -2,9 +2,9 @@
 import type pg from 'pg';
 import { erasedPrefix, type Row, type TableName, tables } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import type { Queryable } from '../../postgres/database.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
-import { createEncoder, type EncodedCalls, type LoadToEncode } from './encoder.ts';
+import { createEncoder, createThreadedEncoder, type EncodedCalls, type LoadToEncode } from './encoder.ts';
 import type { Layout } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
@@ -110,5 +110,21 @@ export const createLoader = (layout: Layout, encode: Encode = createEncoder(layo
     for (const name of Object.keys(logs) as (keyof typeof logs)[])
       await insertRows(client, sql.upserts[name] as string, name, logs[name] ?? []);
     return { changed, unchanged: sent - changed };
+  };
+};
+
+/** Loads, each in a transaction of its own. @param onChange a load has written or removed calls */
+export const createLoads = (db: Database, layout: Layout, onChange: () => void) => {
+  const apply = createLoader(layout, createThreadedEncoder(layout));
+  return async (batch: LoadBatch): Promise<LoadResult> => {
+    let sentAt = 0;
+    const result = await db.transaction(async ({ client }) => {
+      const applied = await apply(client, batch);
+      sentAt = Date.now();
+      return applied;
+    });
+    if (result.changed > 0) onChange();
+    // The commit was between the end of the work and that of the transaction, which are far apart on a busy machine.
+    return { ...result, committedAt: (sentAt + Date.now()) * 500 };
   };
 };

@@ -1,18 +1,17 @@
 /** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
 import { childTables, type Row } from '../../../schemas/tables.ts';
-import type { ConnectionUrl, Database, Queryable, Transaction } from '../../postgres/database.ts';
+import type { ConnectionUrl, Database, Queryable } from '../../postgres/database.ts';
 import { openDatabase, runAll } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading } from '../reading.ts';
 import { createRestoreChecks } from '../restore.ts';
-import type { CallGuard, Capabilities, LoadBatch, Proof, ReaderRights, Warehouse } from '../warehouse.ts';
+import type { CallGuard, Capabilities, Proof, ReaderRights, Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 import { dialectOf } from './dialect.ts';
-import { createThreadedEncoder } from './encoder.ts';
 import { createGrants } from './grants.ts';
 import { type Layout, qualified } from './layout.ts';
-import { createLoader, recordState } from './load.ts';
+import { createLoads, recordState } from './load.ts';
 import { loadSql } from './load-sql.ts';
 import { migrate } from './migrate.ts';
 import { openReader, queryRows, streamRows } from './reader.ts';
@@ -47,7 +46,6 @@ const openFor = (
 /** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
 export const createPostgresWarehouse = (options: PostgresWarehouseOptions) => {
   const layout: Layout = options.config;
-  const applyLoad = createLoader(layout, createThreadedEncoder(layout));
   const db = openFor(options);
   // For queries that may take long on a large warehouse; a load notices a dead connection sooner.
   const slow = openFor(options, { statementMs: slowMs });
@@ -85,11 +83,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions) => {
       // Rows that an ended process left.
       filler.wake();
     },
-    load: async (batch: LoadBatch) => {
-      const result = await loadTimed(db, (client) => applyLoad(client, batch));
-      if (result.changed > 0) filler.wake();
-      return result;
-    },
+    load: createLoads(db, layout, filler.wake),
     recordState: (row: Row) => recordState(db, layout, row),
     query: (sql: string, signal?: AbortSignal) => queryRows(db, sql, { signal }),
     proof,
@@ -120,17 +114,6 @@ const readerOf = (
   schemas: [restricted === undefined ? schema : restrictedName(schema), marts],
   group: restricted && { name: restricted.restricted, grant: () => grants.apply(restricted), closed: schema },
 });
-
-/** The commit was between the end of the work and the end of the transaction, which are far apart on a busy machine. */
-const loadTimed = async <R extends object>(db: Database, apply: (client: Transaction['client']) => Promise<R>) => {
-  let sentAt = 0;
-  const result = await db.transaction(async ({ client }) => {
-    const applied = await apply(client);
-    sentAt = Date.now();
-    return applied;
-  });
-  return { ...result, committedAt: (sentAt + Date.now()) * 500 };
-};
 
 // Removing calls that the ledger does not know.
 
