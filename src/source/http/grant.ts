@@ -1,6 +1,7 @@
-/** The client-credentials grant (interface §4.1). */
+/** The client-credentials grant (interface §4.1), through openid-client. */
+import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
@@ -36,19 +37,53 @@ export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 
 export const createGrant =
   ({ http, endpoint, clientId, secret, scope, format }: GrantOptions): RequestGrant =>
   async (signal) => {
-    const credentials = { client_id: clientId, client_secret: secret.read() };
-    const fields = { grant_type: 'client_credentials', ...credentials, ...(scope !== '' && { scope }) };
-    const [type, body] =
-      format === 'json'
-        ? ['application/json', JSON.stringify(fields)]
-        : ['application/x-www-form-urlencoded', new URLSearchParams(fields).toString()];
-    const headers = { accept: 'application/json', 'content-type': type };
-    const answer = await http.send({ url: endpoint, method: 'POST', headers, body, signal });
-    const { access_token: accessToken, expires_in: expiresIn } = parseObject(answer.body) ?? {};
-    const isGood = answer.status >= 200 && answer.status <= 299 && typeof accessToken === 'string';
-    if (!isGood || accessToken === '') throw explainAnswer(endpoint, answer);
-    return { accessToken, expiresIn: positive(expiresIn) };
+    const clientSecret = secret.read();
+    let answer: HttpResponse | undefined;
+    const server = { issuer: endpoint.origin, token_endpoint: endpoint.href };
+    const config = new openid.Configuration(server, clientId, undefined, openid.ClientSecretPost(clientSecret));
+    if (endpoint.protocol === 'http:') openid.allowInsecureRequests(config);
+    config[openid.customFetch] = async (url, { headers, body }) => {
+      const form = String(body);
+      answer = await http.send({
+        url: new URL(url),
+        method: 'POST',
+        headers: {
+          ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+          ...(format === 'json' ? { 'content-type': 'application/json' } : {}),
+        },
+        body: format === 'json' ? JSON.stringify(Object.fromEntries(new URLSearchParams(form))) : form,
+        signal,
+      });
+      return promisedPart(answer);
+    };
+    try {
+      const tokens = await openid.clientCredentialsGrant(config, scope === '' ? {} : { scope });
+      return { accessToken: tokens.access_token, expiresIn: positive(tokens.expires_in) };
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw explainRefusal(endpoint, answer, error);
+    }
   };
+
+/**
+ * Checks the answer with openid-client, without properties that the interface does not promise (§4.1). A bad
+ * id_token, an unusual token_type or content type, or a lifetime as text must not stop a sync.
+ */
+const promisedPart = ({ status, body }: HttpResponse): Response => {
+  const { access_token, expires_in, error } = parseObject(body) ?? {};
+  const kept = { access_token, token_type: 'bearer', expires_in: positive(expires_in), error };
+  return new Response(JSON.stringify(kept), {
+    status: status >= 200 && status <= 299 ? 200 : Math.max(400, status),
+    headers: { 'content-type': 'application/json' },
+  });
+};
+
+const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: unknown): CallsyncError => {
+  if (answer !== undefined) return explainAnswer(endpoint, answer);
+  const found = cause instanceof CallsyncError || !(cause instanceof Error) ? cause : cause.cause;
+  if (found instanceof CallsyncError) return found;
+  return transient('TOKEN_UNAVAILABLE', `callsync cannot request a token from ${endpoint.host}.`);
+};
 
 const explainAnswer = ({ host, protocol }: URL, answer: HttpResponse): CallsyncError => {
   const { status, body } = answer;
