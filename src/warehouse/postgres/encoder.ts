@@ -149,13 +149,13 @@ const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]
   const large = sources.flatMap(({ row: { document } }) =>
     Object.keys(document ?? {}).flatMap((name) => bytesOf(document ?? {}, name) ?? []),
   );
-  const pages = [...new Set(large.map(({ buffer }) => buffer))];
-  // Pages, as they came. Otherwise the thread gets a copy.
-  const arePages = ownsBytes && pages.every(({ byteLength }) => byteLength > sharedBytes);
-  const copy = Buffer.allocUnsafeSlow(arePages ? 0 : large.reduce((sum, { length }) => sum + length, 0));
+  // Pages go as they came; of other memories the thread gets a copy.
+  const isPage = ({ buffer }: Buffer): boolean => ownsBytes && buffer.byteLength > sharedBytes;
+  const pages = [...new Set(large.filter(isPage).map(({ buffer }) => buffer))];
+  const copy = Buffer.allocUnsafeSlow(large.reduce((sum, field) => sum + (isPage(field) ? 0 : field.length), 0));
   let end = 0;
   const place = (field: Buffer): readonly [memory: number, from: number, to: number] => {
-    if (arePages) return [pages.indexOf(field.buffer), field.byteOffset, field.byteOffset + field.length];
+    if (isPage(field)) return [1 + pages.indexOf(field.buffer), field.byteOffset, field.byteOffset + field.length];
     const from = end;
     end += field.copy(copy, from);
     return [0, from, end];
@@ -171,7 +171,7 @@ const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]
   });
   // Not the rest of a layout: as given, it has the URL of the database.
   const { schema, documents } = layout;
-  const memories = arePages ? pages.map((page) => new Uint8Array(page)) : [copy];
+  const memories = [copy, ...pages.map((page) => new Uint8Array(page))];
   return { layout: { schema, documents }, guard, options: sources[0]?.options ?? {}, memories, calls };
 };
 

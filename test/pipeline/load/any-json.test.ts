@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../../src/calls/flatten.ts';
-import { readRecord } from '../../../src/lib/json-record.ts';
+import { emptyRow } from '../../../src/calls/fold.ts';
+import { bare, defineEncoded, readRecord } from '../../../src/lib/json-record.ts';
 import { digestedColumns } from '../../../src/warehouse/content-hash.ts';
 import { createEncoder, createThreadedEncoder, type EncodedCalls } from '../../../src/warehouse/postgres/encoder.ts';
 import { digestRows } from '../../support/digest-tables.ts';
@@ -124,4 +125,21 @@ test('every batch is loaded whole, reads back as flatten made it, and a thread e
       expect(bytesOf(await encode(guard, loads))).toEqual(bytesOf(createEncoder(layout)(guard, loads)));
     },
   );
+});
+
+test('a thread gets the memory of a page though another memory has some fields', async () => {
+  const json = JSON.stringify({ callData: [], more: 'x'.repeat(5_000) });
+  const page = Buffer.from(new Uint8Array(Buffer.from(json.repeat(20))));
+  const rendered = Buffer.from(json);
+  const loads = Array.from({ length: 21 }, (_, n) => {
+    const fields: CallDocument = bare();
+    const from = n * json.length;
+    defineEncoded(fields, 'transcript_json', n === 20 ? rendered : page.subarray(from, from + json.length));
+    const row = { ...emptyRow(`call ${n}`), revision: 1, document: fields };
+    return { revision: 1, source: { row, options: {} }, flatten: () => flattenCall(row).rows };
+  });
+  const load = { epoch: 1, flattenVersion, loadId: 'load', ownsBytes: true };
+  const expected = bytesOf(createEncoder(layout)(load, loads));
+  expect(bytesOf(await encode(load, loads))).toEqual(expected);
+  expect([page.length, rendered.length]).toEqual([0, json.length]);
 });
