@@ -1,6 +1,6 @@
 /** Compares the settled days of the demo with the service, and breaks rows for a comparison to find. */
 import type { Range, ReconcileTotals, WarehouseLevel } from '../../../schemas/orchestration.ts';
-import { addTotals, emptyReconcileTotals } from '../../../schemas/orchestration.ts';
+import { emptyReconcileTotals } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import type { Services } from '../../app/services.ts';
 import { openTemporal } from '../../app/temporal.ts';
@@ -26,38 +26,24 @@ interface Work {
 
 const shownDays = 5;
 
-/** Compares both halves of the range side by side: while PostgreSQL digests one day, the worker digests another. */
+/** Compares the days of the range. */
 export const reconcileDays = async ({ services, range, level }: Work): Promise<ReconcileTotals> => {
   const { client, prefix } = await openTemporal(services);
-  const middle = range.from + Math.floor((range.to - range.from) / dayMicros / 2) * dayMicros;
-  const halves = [
-    { from: range.from, to: middle },
-    { from: middle, to: range.to },
-  ].filter(({ from, to }) => from < to);
-  const seen = new Map<number, ReconcileProgress>();
-  let totals = emptyReconcileTotals;
+  let totals: ReconcileTotals = emptyReconcileTotals;
   let shown = '';
-  const show = (half: number, progress: ReconcileProgress): void => {
-    seen.set(half, progress);
-    const all = [...seen.values()];
-    totals = all.map((one) => one.totals).reduce<ReconcileTotals>(addTotals, emptyReconcileTotals);
-    const done = all.reduce((sum, one) => sum + one.done, 0);
-    const line = `${done} of ${(range.to - range.from) / dayMicros} days compared: ${totals.different} calls different, ${totals.missing} missing, ${totals.healedCalls} healed`;
+  const show = (progress: ReconcileProgress): void => {
+    ({ totals } = progress);
+    const line = `${progress.done} of ${(range.to - range.from) / dayMicros} days compared: ${totals.different} calls different, ${totals.missing} missing, ${totals.healedCalls} healed`;
     if (line !== shown) say(line);
     shown = line;
   };
-  const compare = async (half: Range, at: number): Promise<void> => {
-    const handle = await startReconcile(client, prefix, {
-      name: `demo-${at}-${Date.now()}`,
-      request: { range: half, warehouseLevel: level },
-    });
-    const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {
-      what: 'reconciliation',
-      look: { query: reconcileProgressQuery, show: (progress) => show(at, progress) },
-    });
-    if (followed.ended) show(at, followed.result);
-  };
-  await Promise.all(halves.map(compare));
+  const request = { range, warehouseLevel: level };
+  const handle = await startReconcile(client, prefix, { name: `demo-${Date.now()}`, request });
+  const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {
+    what: 'reconciliation',
+    look: { query: reconcileProgressQuery, show },
+  });
+  if (followed.ended) show(followed.result);
   return totals;
 };
 
