@@ -26,7 +26,6 @@ export const faultKinds = [
   'wrong_length',
   'invalid_json',
   'hang',
-  'redirect',
   'refused_400',
   'forbidden_403',
   'missing_404',
@@ -97,18 +96,12 @@ const webhooksSchema = z.strictObject({
   url: z.url().optional(),
   /** Signing secret; generated when absent, null sends unsigned. */
   secret: z.string().nullable().optional(),
-  /** X-Service-Hook-Id. */
-  hookId: text('hook-1'),
   /** Prefix of the three headers of interface §4.3. */
   headerPrefix: text('X-Service'),
-  /** User-agent. */
-  agent: text('Service-Webhook/1.2.0'),
   /** Time for a 2XX answer, per attempt. */
   timeoutMs: z.number().int().min(1).default(10_000),
   /** Deliveries in flight. */
   concurrency: z.number().int().min(1).default(16),
-  /** Also send calls that were processed since then. */
-  from: optional(instant),
   /** Deliveries that are never sent. */
   dropShare: share(0),
 });
@@ -122,10 +115,6 @@ const tokensSchema = z.strictObject({
   clientSecret: a.file,
   /** Lifetime of a token for the call API, in real time. */
   lifetimeSeconds: notNegative(3_600),
-  /** Whether the response says its lifetime. */
-  expiresIn: oneOf(['present', 'absent'], 'present'),
-  /** Time before a token response. */
-  delayMs: notNegative(0),
 });
 
 const rateLimitSchema = z.strictObject({

@@ -9,7 +9,6 @@ import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import { CallsyncError } from '../lib/errors.ts';
 import { isSameText } from '../lib/secret.ts';
-import { lazily } from '../lib/timing.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
 import { rangeOf } from './calls/population.ts';
 import { createClock, createWorld, type World, type WorldChanges } from './calls/world.ts';
@@ -46,7 +45,6 @@ const createParts = (options: SimulatorOptions) => {
   const secrets = secretsOf(settings);
   const sender = createWebhookSender({ world, settings, counters, secret: secrets.signing });
   if (settings.keep !== undefined) restoreCalls(settings.keep, world, sender);
-  const elsewhere = createRedirectTarget(settings.host, counters);
   const churn = createChurn(world, settings, counters);
   const listeners = new Set<(event: PageEvent) => void | Promise<void>>();
   const api: Parameters<typeof answerCallApi>[1] = {
@@ -55,7 +53,6 @@ const createParts = (options: SimulatorOptions) => {
     limiter: createRateLimiter(settings, counters),
     records: createRecords(world, settings),
     dialect: () => dialectOf(settings.dialect, settings.dialectOverrides),
-    elsewhere: elsewhere.start,
     onPage: async (event) => {
       churn(event);
       for (const listener of listeners) await listener(event);
@@ -65,7 +62,7 @@ const createParts = (options: SimulatorOptions) => {
   const sockets = openWebSocketEndpoint(server, settings, { tokens, counters });
   const control = createControl({ settings, clock, world, sender, tokens, counters, sockets });
   return {
-    ...{ settings, clock, range, counters, world, secrets, sender, elsewhere, api, listeners },
+    ...{ settings, clock, range, counters, world, secrets, sender, api, listeners },
     ...{ server, sockets, control, controlToken: randomBytes(24).toString('base64url') },
   };
 };
@@ -101,7 +98,7 @@ const createRouter = (parts: ReturnType<typeof createParts>) => {
       return send(exchange, { status: 404, body: { detail: 'no such path' } });
     }
     requests.token++;
-    if (await injectFault(exchange, 'token', tokenNumber++, api.elsewhere)) return;
+    if (await injectFault(exchange, 'token', tokenNumber++)) return;
     return answerTokenRequest(exchange, api.tokens, parts.secrets.client);
   };
 };
@@ -112,7 +109,7 @@ const createRouter = (parts: ReturnType<typeof createParts>) => {
  */
 export const startSimulator = async (options: SimulatorOptions = {}) => {
   const parts = createParts(options);
-  const { settings, range, world, secrets, sender, elsewhere, api, listeners, server, control } = parts;
+  const { settings, range, world, secrets, sender, api, listeners, server, control } = parts;
   const port = await listen(server, settings.port, settings.host);
   const origin = `http://${settings.host}:${port}`;
   const route = createRouter(parts);
@@ -159,27 +156,12 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
       if (settings.keep !== undefined) keepCalls(settings.keep, world, sender);
       sender.close();
       parts.sockets.close();
-      await Promise.all([closeServer(server), elsewhere.close()]);
+      await closeServer(server);
     },
   };
 };
 
 // Listening and closing of HTTP servers as promises.
-
-/** The host that redirects point to. The host counts requests and tokens, and listens only once a redirect points to it. */
-const createRedirectTarget = (host: string, { redirects }: Counters) => {
-  const server = createServer((request, response) => {
-    redirects.followed++;
-    if (request.headers.authorization !== undefined) redirects.withAuthorization++;
-    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"count":0,"data":[]}');
-  });
-  return {
-    start: lazily(() => listen(server, 0, host).then((port) => `http://${host}:${port}`)),
-    close: async () => {
-      if (server.listening) await closeServer(server);
-    },
-  };
-};
 
 /** Listens on a port; 0 lets the system choose. Resolves to the port. Rejects when it is taken. */
 const listen = async (server: Server, port: number, host: string): Promise<number> => {

@@ -31,7 +31,6 @@ const expected: Readonly<Record<FaultKind, RegExp>> = {
   wrong_length: /^(200 text|no answer|200 broken)$/,
   invalid_json: /^200 text$/,
   hang: /^timeout$/,
-  redirect: /^302 text$/,
   refused_400: /^400 json$/,
   refused_416: /^416 json$/,
   refused_422: /^422 json$/,
@@ -65,14 +64,6 @@ test('fails the same requests for the same seed, at about the stated rate', asyn
   const failed = first.filter((status) => status !== '200').length;
   expect(failed).toBeGreaterThan(20);
   expect(failed).toBeLessThan(65);
-});
-
-test('sees who follows a redirect with the token', async () => {
-  const { simulator, get, token } = await openApi({ calls: { count: 1 }, faults: { rates: { redirect: 1 } } });
-  const target = (await get('/calls')).url;
-  expect(target).not.toContain(simulator.url);
-  await fetch(target, { headers: { Authorization: `bearer ${token}` } });
-  expect((await simulator.stats()).redirects).toEqual({ followed: 2, withAuthorization: 1 });
 });
 
 test('says when to retry where configured', async () => {

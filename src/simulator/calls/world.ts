@@ -213,11 +213,11 @@ export const createWorld = (settings: SimulatorSettings, clock: SimulatorClock) 
       stateOf(index).deletedAt ??= clock.now();
     },
     advance,
-    /** Indices of the listed calls, in the order of the end of processing, from a simulated time on. */
-    listedSince: (sinceMs: number): readonly number[] => {
+    /** Indices of the listed calls, in the order of the end of processing. */
+    listed: (): readonly number[] => {
       const found: number[] = [];
       const now = clock.now();
-      axes.qualified.scan({ ...everything, from: sinceMs }, (index) => {
+      axes.qualified.scan(everything, (index) => {
         if (isListed(index, now)) found.push(index);
         return true;
       });

@@ -3,7 +3,6 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
-import { everything } from '../calls/axis-index.ts';
 import { hash32 } from '../calls/random.ts';
 import { documentAt, type TruthEntry, type TruthQuery, truthAt, truthOf } from '../calls/truth.ts';
 import type { ClockChange, EditRequest, InsertRequest, SimulatorClock, World } from '../calls/world.ts';
@@ -62,7 +61,7 @@ export const createControl = (parts: {
         return index;
       });
     const { random = 1, seed = 1 } = choice;
-    const ranked = world.listedSince(everything.from).map((index) => [hash32(seed, index, 96), index] as const);
+    const ranked = world.listed().map((index) => [hash32(seed, index, 96), index] as const);
     return ranked
       .sort((a, b) => a[0] - b[0])
       .slice(0, random)
@@ -145,7 +144,7 @@ export const createControl = (parts: {
     async sendWebhooks(choice: CallChoice & { readonly count?: number }): Promise<number> {
       const whole = choice.callIds === undefined && choice.random === undefined;
       world.advance();
-      const indices = whole ? world.listedSince(everything.from) : choose(choice);
+      const indices = whole ? world.listed() : choose(choice);
       let queued = 0;
       for (const index of indices) {
         if (queued >= (choice.count ?? Number.POSITIVE_INFINITY)) break;

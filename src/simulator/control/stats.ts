@@ -37,7 +37,6 @@ export class Counters {
     answers: {} as Counts,
   };
   readonly faults: Counts = {};
-  readonly redirects = { followed: 0, withAuthorization: 0 };
   readonly churn = { left: 0, joined: 0 };
   readonly websocket = { opened: 0, open: 0, refused: {} as Counts, frames: 0 };
 

@@ -20,8 +20,6 @@ interface CallApiParts {
   readonly limiter: RateLimiter;
   readonly records: JoinRecords;
   readonly dialect: () => Dialect;
-  /** Origin of the other host that redirects point to. */
-  readonly elsewhere: () => Promise<string>;
   /** Once a page is made and before its bytes leave, so before any next request: calls may come and go. */
   readonly onPage: (event: PageEvent) => void | Promise<void>;
 }
@@ -156,7 +154,7 @@ export const answerCallApi = async (exchange: Exchange, parts: CallApiParts, num
   exchange.counters.requests[callId === undefined ? 'list' : 'call']++;
   const early = refuseRate(exchange, parts.limiter, dialect) ?? refuseToken(exchange, parts.tokens, dialect);
   if (early !== undefined) return send(exchange, early);
-  if (await injectFault(exchange, callId === undefined ? 'list' : 'call', number, parts.elsewhere)) return;
+  if (await injectFault(exchange, callId === undefined ? 'list' : 'call', number)) return;
   const refuse = (status: number, title: string, detail: string): Promise<void> =>
     send(exchange, errorAnswer(dialect.errors, status, title, detail));
   if (exchange.request.method !== 'GET') return refuse(405, 'Method Not Allowed', 'use GET');

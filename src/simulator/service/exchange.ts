@@ -115,13 +115,10 @@ const answers: Readonly<Partial<Record<FaultKind, readonly [status: number, body
   too_many_429: [429, { detail: 'too many requests' }],
 };
 
-const sendFault = async (exchange: Exchange, kind: FaultKind, elsewhere: () => Promise<string>): Promise<void> => {
-  const { response, url } = exchange;
+const sendFault = async (exchange: Exchange, kind: FaultKind): Promise<void> => {
   const [status, body] = answers[kind] ?? [];
   if (status !== undefined) return send(exchange, { status, body });
-  if (kind === 'reset_before_headers') response.socket?.resetAndDestroy();
-  else if (kind === 'redirect')
-    return send(exchange, { status: 302, headers: { Location: `${await elsewhere()}${url.pathname}${url.search}` } });
+  if (kind === 'reset_before_headers') exchange.response.socket?.resetAndDestroy();
   // `hang`: the connection stays open without an answer until the client gives up or the simulator stops.
 };
 
@@ -143,13 +140,11 @@ export const injectPoison = async (exchange: Exchange, indices: readonly number[
 /**
  * Perhaps fails a request. Returns true when it was answered (or abandoned); a fault of the body is left on the
  * exchange for `send`.
- * @param elsewhere starts the other host that redirects point to, and returns its origin
  */
 export const injectFault = async (
   exchange: Exchange,
   endpoint: 'list' | 'call' | 'token',
   number: number,
-  elsewhere: () => Promise<string>,
 ): Promise<boolean> => {
   const kind = chooseFault(exchange, endpoint, number);
   if (kind === undefined) return false;
@@ -158,6 +153,6 @@ export const injectFault = async (
     exchange.bodyFault = kind;
     return false;
   }
-  await sendFault(exchange, kind, elsewhere);
+  await sendFault(exchange, kind);
   return true;
 };

@@ -1,11 +1,10 @@
 /** The identity provider of interface §4.1: client credentials in, access token out. */
 import { randomBytes } from 'node:crypto';
-import { unescape as decodeForm } from 'node:querystring';
 import { buffer } from 'node:stream/consumers';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';
 import { isSameText } from '../../lib/secret.ts';
-import { type Exchange, type HttpAnswer, send, waitFor } from './exchange.ts';
+import { type Exchange, type HttpAnswer, send } from './exchange.ts';
 
 type FormFields = Readonly<Record<string, string>>;
 
@@ -13,15 +12,6 @@ const parseFields = (type: string, body: Buffer): FormFields | undefined => {
   if (!type.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(body.toString()));
   const value = parseQuietly(body);
   return isObject(value) ? (value as FormFields) : undefined;
-};
-
-/** Credentials of the Basic scheme, which are form-urlencoded before they are joined (RFC 6749 §2.3.1). */
-const basicCredentials = (header: string | undefined): FormFields => {
-  const encoded = /^Basic (\S+)$/i.exec(header ?? '')?.[1];
-  if (encoded === undefined) return {};
-  const [id = '', secret = ''] = Buffer.from(encoded, 'base64').toString().split(':');
-  const decode = (text: string): string => decodeForm(text.replaceAll('+', ' '));
-  return { client_id: decode(id), client_secret: decode(secret) };
 };
 
 const refusal = (status: number, error: string, error_description: string): HttpAnswer => ({
@@ -43,9 +33,7 @@ const judge = (exchange: Exchange, fields: FormFields | undefined, secret: strin
 export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore, secret: string) => {
   const { request, settings, counters } = exchange;
   const body = await buffer(request);
-  if (settings.tokens.delayMs > 0) await waitFor(settings.tokens.delayMs);
-  const parsed = parseFields(String(request.headers['content-type'] ?? ''), body);
-  const fields = parsed === undefined ? undefined : { ...basicCredentials(request.headers.authorization), ...parsed };
+  const fields = parseFields(String(request.headers['content-type'] ?? ''), body);
   const refused = judge(exchange, fields, secret);
   if (refused !== undefined) {
     counters.tokens.refused++;
@@ -53,14 +41,13 @@ export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore,
     return;
   }
   counters.tokens.issued++;
-  const { lifetimeSeconds, expiresIn } = settings.tokens;
   await send(exchange, {
     status: 200,
     headers: { 'Cache-Control': 'no-store' },
     body: {
       access_token: tokens.issue(),
       token_type: 'Bearer',
-      ...(expiresIn === 'present' ? { expires_in: Math.floor(lifetimeSeconds) } : {}),
+      expires_in: Math.floor(settings.tokens.lifetimeSeconds),
       'not-before-policy': 0,
       scope: fields?.scope ?? '',
     },

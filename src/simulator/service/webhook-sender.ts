@@ -69,9 +69,9 @@ export const createWebhookSender = (parts: {
       return record({ deliveryId: '', bodyHash: '', outcome: 'dropped', answers: [] });
     counts.inFlight++;
     const body = Buffer.from(JSON.stringify(world.documentOf(index, version)));
-    const { url = '', headerPrefix, agent, hookId, timeoutMs } = settings.webhooks;
+    const { url = '', headerPrefix, timeoutMs } = settings.webhooks;
     const sent = await sendWebhook({
-      ...{ url, body, agent, hookId, timeoutMs, dispatcher },
+      ...{ url, body, agent: 'Service-Webhook/1.2.0', hookId: 'hook-1', timeoutMs, dispatcher },
       ...{ prefix: `${headerPrefix}-`, secret: secret(), deliveryId: nextDeliveryId() },
     });
     const answers = sent.attempts.map(resultOf);
@@ -124,12 +124,9 @@ export const createWebhookSender = (parts: {
     delivered,
     enqueue,
     stop,
-    /** Sends calls that are processed or edited from now on; `webhooks.from` adds those processed since then. */
+    /** Sends calls that are processed or edited from now on. */
     start: () => {
       isActive = true;
-      const { from } = settings.webhooks;
-      if (from !== undefined)
-        for (const index of world.listedSince(Date.parse(from))) enqueue(index, world.versionOf(index));
       pump();
     },
     /** Resolves when nothing is queued or in flight. */
