@@ -46,7 +46,9 @@ export async function* readDigests(
       for await (const row of read(name, ids)) {
         const hashes = found.get(row.call_id as string) ?? {};
         found.set(row.call_id as string, hashes);
-        hashes[name] = [...(hashes[name] ?? []), hashOf(row)];
+        const own = hashes[name] ?? [];
+        hashes[name] = own;
+        own.push(hashOf(row));
       }
     for (const id of ids) {
       const hashes = found.get(id);

@@ -160,9 +160,6 @@ const ensureView = async (deps: Connection, queries: Queries, dataset: string, v
   const found = await tryGet<TableResource>(deps, path);
   if (found?.description === description) return false;
   refuseKind(view.name, found ?? {}, 'VIEW');
-  const isOld = found?.description === view.description;
-  // Made over REST by an earlier version, which the local BigQuery stores as a table.
-  if (isOld && deps.config.api_endpoint !== undefined) await change(deps, { method: 'DELETE', path });
   await queries.run({ sql: viewQuery(`${deps.config.project}.${dataset}`, view) });
   await change(deps, { method: 'PATCH', path, json: { description, labels: deps.config.labels } });
   return true;

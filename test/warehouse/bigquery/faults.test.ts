@@ -6,7 +6,6 @@ import { shareReading, watchUsage } from '../../../src/health/metrics/registry.t
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { listRefused } from '../../../src/store/loads/loads.ts';
 import { expireRows } from '../../../src/store/retention.ts';
-import { wordsOf } from '../../../src/warehouse/bigquery/ddl.ts';
 import { countRows } from '../../../src/warehouse/content-hash.ts';
 import { createLocalQuota } from '../../support/open-bigquery.ts';
 import { observationOf, openPipeline, register, retention } from '../../support/pipeline.ts';
@@ -40,23 +39,6 @@ describe('one load', () => {
     expect(await setup.warehouse.load(makeBatch({ calls: [] }))).toMatchObject({ changed: 0, unchanged: 0 });
     expect(acceptedNow()).toEqual({ load: before.load + 1, script: before.script + 1, query: before.query });
     expect(stagingTables()).toEqual([]);
-  });
-
-  test('a view of words that an earlier version made over REST is made anew', async () => {
-    const { config, emulator, warehouse } = setup;
-    const { project: projectId, dataset: datasetId } = config;
-    const send = (path: string, body: object) =>
-      fetch(`${emulator.restUrl}/bigquery/v2/projects/${projectId}${path}`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
-      });
-    await send('/queries', { query: `DROP VIEW ${datasetId}.words`, useLegacySql: false });
-    const { description, sql: query } = wordsOf(`${projectId}.${datasetId}`);
-    const tableReference = { projectId, datasetId, tableId: 'words' };
-    const view = { query, useLegacySql: false };
-    const made = await send(`/datasets/${datasetId}/tables`, { tableReference, description, view });
-    expect(made.status).toBe(200);
-    await warehouse.migrate();
-    expect(await warehouse.query('SELECT COUNT(*) AS n FROM words')).toHaveLength(1);
   });
 
   test('a load that another process does again changes nothing, and keeps its row of loads', async () => {
