@@ -1,16 +1,14 @@
-import { activityDeps, createWarehouse } from '../../app/activity-deps.ts';
+import { createWarehouse } from '../../app/activity-deps.ts';
 import { readNow, readUsages } from '../../app/open-health.ts';
-import { factMemoryOf, openSource } from '../../app/open-source.ts';
+import { factMemoryOf } from '../../app/open-source.ts';
 import { type Services, withStore } from '../../app/services.ts';
 import { findTemporal, listBackfills, type TemporalService } from '../../app/temporal.ts';
 import { type Alarm, judge } from '../../health/conditions.ts';
 import { readProven } from '../../health/page/state.ts';
 import { type NamedUsage, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { CallsyncError } from '../../lib/errors.ts';
 import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { withinTime } from '../../lib/timing.ts';
-import { readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
 import { describeFacts } from '../../source/list/facts.ts';
 import { listAgents } from '../../store/delivery/delivery-statistics.ts';
@@ -21,8 +19,6 @@ import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems } from '../../store/windows/windows.ts';
 import { leaf } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
-
-type LateEditStatus = Awaited<ReturnType<typeof readLateEditStatus>>;
 
 /** The keys of `--json`. */
 type Status = Awaited<ReturnType<typeof readStatus>>;
@@ -40,7 +36,7 @@ const describeQuotas = async (services: Services, store: Store): Promise<Record<
 };
 
 const render = (summary: Status, unsigned: boolean): string => {
-  const { holds, inbox, rules, list, lateEdits, sync, quarantine, rereads, drift } = summary;
+  const { holds, inbox, rules, list, sync, quarantine, rereads, drift } = summary;
   const outcomes = Object.entries(inbox.outcomes).map(([name, n]) => `${n} ${name}`);
   return lines(
     summary.wrong.map(describeAlarm),
@@ -52,7 +48,6 @@ const render = (summary: Status, unsigned: boolean): string => {
         `warehouse   ${name}: ${pending} pending, last load ${lastLoadAt ?? 'never'}${lastError === null ? '' : `, last failed with ${lastError}`}`,
     ),
     rules && describeRules(rules, summary.unread),
-    lateEdits && describeLateEdits(lateEdits),
     Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     sync && describeSync(sync),
     sync && `watermark   sync: ${sync.watermark.toISOString()}`,
@@ -90,22 +85,6 @@ const describeSync = ({ lag, lastError, failedAt }: NonNullable<Status['sync']>)
   return `live sync   ${seen}${failed}`;
 };
 
-/** Learned lateness of edits; null if the source is not configured yet. */
-const readLateEdits = async (services: Services, store: Store): Promise<LateEditStatus | null> => {
-  try {
-    const source = openSource(services, store);
-    return await readLateEditStatus(activityDeps(services, { store, targets: [], source }));
-  } catch (error) {
-    if (error instanceof CallsyncError && error.kind === 'terminal') return null;
-    throw error;
-  }
-};
-
-const days = (micros: number): string => `${(micros / dayMicros).toFixed(1)} days`;
-
-const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatus): string =>
-  `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;
-
 /** Running backfills; none while Temporal does not answer. */
 const runningBackfills = async (temporal: TemporalService | undefined) => {
   const listed = temporal === undefined ? [] : await listBackfills(temporal.client, temporal.prefix).catch(() => []);
@@ -132,7 +111,6 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
     drift: await listDrift(store),
     agents: await listAgents(store),
     quotas: await describeQuotas(services, store),
-    lateEdits: await readLateEdits(services, store),
     rules: await readRules(services, store),
     list: (await factMemoryOf(store, services.config).read())?.facts ?? null,
     backfills: await runningBackfills(temporal),

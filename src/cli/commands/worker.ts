@@ -6,7 +6,7 @@ import { keepSchedules } from '../../app/temporal.ts';
 import { triggerSweep } from '../../temporal/schedules.ts';
 import { workerRoles } from '../../temporal/worker.ts';
 import { acceptSource, choice, flag, leaf } from '../shell/define.ts';
-import { print, untilStopped } from '../shell/output.ts';
+import { lines, print, untilStopped } from '../shell/output.ts';
 
 export default leaf({
   options: {
@@ -27,9 +27,11 @@ export default leaf({
     if (options.schedules) await keepSchedules(services, temporal);
     else await triggerSweep(temporal.client, temporal.prefix);
     const page = openPage(services, parts);
-    const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true, page });
-    const worker = `worker    ${roles.join(', ')} on ${temporal.address}`;
-    print(options, { worker: roles, temporal: temporal.address, operations }, worker);
+    // Several workers may run on one host.
+    const operations = await openOperations(services, { registry, ready: () => true, orAnyPort: true, page });
+    const worker = `worker     ${roles.join(', ')} on ${temporal.address}`;
+    const served = operations && `operations ${operations}`;
+    print(options, { worker: roles, temporal: temporal.address, operations }, lines(worker, served));
     await stopped(workers.finished);
   },
 });

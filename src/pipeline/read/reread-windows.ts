@@ -118,23 +118,6 @@ export const rereadWindows = async (
   return totals;
 };
 
-/** Late edits and the resulting rereads, for `callsync status`. */
-export const readLateEditStatus = async (deps: RereadDeps) => {
-  const { axis, basis } = rereadAxis(deps);
-  const horizon = learnHorizon(await late.readLateChanges(deps.store, basis), deps.reread);
-  return {
-    axis,
-    basis,
-    horizon,
-    fixed: deps.reread.horizon !== undefined,
-    delay: deps.reread.delay,
-    share: deps.reread.share,
-    /** Share of all changes, each weighted by how likely it was to be seen, that came later than the horizon. */
-    tailShare: horizon.expectedShare === null ? null : 1 - horizon.expectedShare,
-    history: await late.readRereadHistory(deps.store, axis),
-  };
-};
-
 // Chooses the windows to re-read now: pure, from the bands and the earlier coverage. All times in microseconds.
 
 type RereadRules = SyncSettings['reread'];
@@ -283,7 +266,6 @@ export const learnHorizon = (
     rules.horizon === undefined
       ? chooseBands(all, weights, total, rules)
       : bandsUpTo(Math.min(rules.horizon, rules.maxHorizon));
-  const caught = histogram.reduce((sum, { bucket, weight }) => sum + (bucket < bands.length ? weight : 0), 0);
   return {
     /** Bands to be re-read once per `delay`, youngest first. */
     bands,
@@ -291,9 +273,6 @@ export const learnHorizon = (
     beyond: all.slice(bands.length),
     /** Oldest age that is re-read. */
     horizon: bands.at(-1)?.to ?? 0,
-    changes: histogram.reduce((sum, { changes }) => sum + changes, 0),
-    /** Share of the changes whose age is in `bands`; null before any was seen. */
-    expectedShare: total === 0 ? null : caught / total,
   };
 };
 

@@ -77,18 +77,6 @@ export const finishRereadRun = async (
   await tx.query`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`;
 };
 
-/** The last run of re-reading on an axis, and the sums of the last 7 days. */
-export const readRereadHistory = async (db: Queryable, axis: string) => {
-  const [last] = await db.query<RereadRun & { finishedAt: number }>`
-      SELECT axis, ${toMicros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,
-            requests, ${toMicros('finished_at')} AS "finishedAt"
-       FROM reread_runs WHERE axis = ${axis} ORDER BY run_id DESC LIMIT 1`;
-  const sums = await db.row<{ runs7d: number; requests7d: number; changed7d: number }>`
-      SELECT count(*) AS runs7d, coalesce(sum(requests), 0)::bigint AS requests7d, coalesce(sum(changed), 0)::bigint AS changed7d
-       FROM reread_runs WHERE axis = ${axis} AND finished_at > now() - interval '7 days'`;
-  return { lastRun: last ?? null, ...sums };
-};
-
 /** Ages in log-spaced buckets: the first minute, then eight for each doubling. All times in microseconds. */
 const firstEdge = 60_000_000;
 const perOctave = 8;
