@@ -147,8 +147,7 @@ const tell: Act = async (schedule, name, temporal) => {
   const description = await schedule.describe();
   const facts = factsOf(name, description);
   const results = await lastResults(temporal, description);
-  const shown = results.map(({ backfill, dueAt, state }) => `  due ${dueAt}  ${state.padEnd(9)}  ${backfill}`);
-  return [{ ...facts, results }, lines(describeSchedule(facts), shown)];
+  return [{ ...facts, results }, lines(describeSchedule(facts), renderTable(results))];
 };
 
 /** Changes a schedule, and then tells how it is. */
@@ -250,8 +249,7 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
       within: withTemporal,
       run: async (_options, { client, prefix }) => {
         const listed = await listBackfills(client, prefix);
-        const rows = listed.map(({ status, ...one }) => ({ ...one, state: wordOf(status) }));
-        return [rows, renderTable(rows)];
+        return [listed.map(({ status, ...one }) => ({ ...one, state: wordOf(status) }))];
       },
     }),
     watch: about('watch', 'show a backfill until it ends; Ctrl-C leaves it running', watch),

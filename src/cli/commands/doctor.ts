@@ -8,21 +8,23 @@ import {
 import { countOf } from '../../lib/count-of.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { flag, leaf } from '../shell/define.ts';
-import { print } from '../shell/output.ts';
+import { print, renderTable } from '../shell/output.ts';
 import { receiverAlone } from './config.ts';
 import { type Checks, exitCodeOfFindings, installationChecks, receiverChecks, runChecks } from './doctor/check.ts';
 import { provideTemporalCli, sourceChecks, temporalChecks } from './doctor/check-services.ts';
 import { webhookChecks } from './doctor/check-webhook.ts';
 
 const deadlineMs = 40_000;
-const marks = { ok: 'ok      ', warning: 'WARNING ', failed: 'FAILED  ', skipped: '-       ' } as const;
+const marks = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: '-' } as const;
 
-const render = (findings: Awaited<ReturnType<typeof runChecks>>): string => {
-  const width = Math.max(...findings.map(({ check }) => check.length));
-  const draw = ({ check, outcome, message, hint = '' }: (typeof findings)[number]): string =>
-    `${marks[outcome]}${check.padEnd(width)}  ${message} ${hint}`.trimEnd();
-  return findings.map(draw).join('\n');
-};
+const render = (findings: Awaited<ReturnType<typeof runChecks>>): string =>
+  renderTable(
+    findings.map(({ check, outcome, message, hint = '' }) => ({
+      result: marks[outcome],
+      check,
+      finding: `${message} ${hint}`,
+    })),
+  );
 
 /** Prints the findings and sets the exit code. @param valid text for the configuration, which is valid */
 const examine = async (options: CommonOptions, valid: string, checks: Checks): Promise<void> => {

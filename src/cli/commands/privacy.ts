@@ -86,14 +86,7 @@ const hold = group({
       does: 'list holds with their reasons and numbers of calls',
       examples: [listing, `${listing} --json`],
       within: withStore,
-      run: async (_options, store) => {
-        const holds = await listHolds(store);
-        const lines = holds.map(
-          ({ id, kind, calls, actor, at, reason }) =>
-            `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`,
-        );
-        return [holds, holds.length === 0 ? 'Nothing is held.' : lines.join('\n')];
-      },
+      run: async (_options, store) => [await listHolds(store)],
     }),
     remove: leaf({
       does: 'remove a hold; erasures and retention then apply to its calls again',

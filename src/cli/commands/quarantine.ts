@@ -10,14 +10,10 @@ import { openSecret } from '../../lib/secret.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { listQuarantine, readQuarantine, settleQuarantine } from '../../store/delivery/quarantine.ts';
 import { argument, choice, flag, group, instant, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
-import { untilStopped } from '../shell/output.ts';
+import { renderTable, untilStopped } from '../shell/output.ts';
 
 const number = wholeNumber(1);
 const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];
-
-type Entry = Awaited<ReturnType<typeof listQuarantine>>[number];
-const line = ({ id, state, source, origin, bytes, receivedAt, reason }: Entry): string =>
-  `${String(id).padStart(6)}  ${state.padEnd(8)}  ${receivedAt.toISOString()}  ${source.padEnd(7)}  ${origin}  ${bytes} bytes: ${reason}`;
 
 /** A mistyped number must not look as if something had been done. @returns whether records are absent */
 const tellAbsent = (absent: number): boolean => {
@@ -39,8 +35,7 @@ export default group({
       examples: ['callsync quarantine list', 'callsync quarantine list --state all --limit 500 --json'],
       within: withStore,
       run: async ({ state, limit }, store) => {
-        const entries = await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit });
-        return [entries, entries.map(line).join('\n') || 'Nothing.'];
+        return [await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit })];
       },
     }),
     show: leaf({
@@ -58,7 +53,10 @@ export default group({
         const { body, ...facts } = entry;
         if (options.raw) return void process.stdout.write(body);
         const shape = describeShape(body);
-        return [{ ...facts, shape }, `${line(facts)}\n\n${shape}\n\nIts bytes, which may hold personal data: --raw`];
+        return [
+          { ...facts, shape },
+          `${renderTable([facts])}\n\n${shape}\n\nIts bytes, which may hold personal data: --raw`,
+        ];
       },
     }),
     replay: leaf({

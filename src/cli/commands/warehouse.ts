@@ -7,7 +7,6 @@ import { walkToEnd } from '../../store/loads/walk.ts';
 import { requestWalk } from '../../store/loads/warehouses.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
-import type { SearchIndexStatus } from '../../warehouse/search.ts';
 import { requireFrom } from '../../warehouse/warehouse.ts';
 import { argument, group, leaf } from '../shell/define.ts';
 import { followWorkflow } from '../shell/follow.ts';
@@ -62,14 +61,6 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
     },
   });
 
-const describeIndex = (name: string, { state, calls, pending, bytes }: SearchIndexStatus): string =>
-  [
-    `${name}: search index ${state}`,
-    ...(calls === null ? [] : [countOf(calls, 'call')]),
-    ...(pending === null || pending === 0 ? [] : [`${pending} not indexed yet`]),
-    ...(bytes === null ? [] : [`${(bytes / 1e6).toFixed(1)} MB`]),
-  ].join(', ');
-
 const index = (action: 'create' | 'drop' | 'status', does: string) =>
   leaf({
     does,
@@ -92,8 +83,7 @@ const index = (action: 'create' | 'drop' | 'status', does: string) =>
         });
       }
       if (action === 'drop') await search.drop();
-      const status = await search.status();
-      return [{ warehouse: warehouse.name, ...status }, describeIndex(warehouse.name, status)];
+      return [{ warehouse: warehouse.name, ...(await search.status()) }];
     },
   });
 

@@ -45,20 +45,18 @@ export default group({
     keys: leaf({
       does: 'list signing keys with their deliveries and last use, to retire unused ones',
       examples: ['callsync webhook keys', 'callsync webhook keys --json'],
+      remarks: 'A row without a key counts unsigned deliveries.',
       within: withStore,
       run: async (_options, store, { config }) => {
         const used = await listKeyUsage(store);
         const configured = config.webhook.secrets.map(({ name }) => name);
         const unused = configured.filter((name) => !used.some(({ key }) => key === name));
-        const rows = [
-          ...used.map(({ key, ...use }) => ({ key, configured: key !== null && configured.includes(key), ...use })),
-          ...unused.map((key) => ({ key, configured: true, deliveries: 0, firstUsed: null, lastUsed: null })),
+        return [
+          [
+            ...used.map(({ key, ...use }) => ({ key, configured: key !== null && configured.includes(key), ...use })),
+            ...unused.map((key) => ({ key, configured: true, deliveries: 0, firstUsed: null, lastUsed: null })),
+          ],
         ];
-        const text = rows.map(({ key, configured: inForce, deliveries, lastUsed }) => {
-          const use = lastUsed === null ? 'never used' : `${deliveries} deliveries, last ${lastUsed.toISOString()}`;
-          return `${(key ?? '(unsigned)').padEnd(20)}  ${inForce ? 'in force' : 'not configured'}  ${use}`;
-        });
-        return [rows, text.join('\n') || 'No key is configured, and nothing was delivered.'];
       },
     }),
     send: leaf({

@@ -3,7 +3,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { parseInstant } from '../../../schemas/instant.ts';
 import type { CommonOptions } from '../../app/services.ts';
-import { type Exit, endWith, print } from './output.ts';
+import { type Exit, endWith, print, renderTable } from './output.ts';
 
 /** An option, or an argument, with the type of its value. */
 type OptionOf<T> = Option & { readonly holds?: T };
@@ -32,8 +32,8 @@ interface Described {
   readonly remarks?: string | (() => string);
 }
 
-/** The result of a command for --json, the same as a text, and how the command ends; `done` by default. */
-export type Answer = readonly [result: unknown, text: string, exit?: Exit | false];
+/** The result of a command for --json, the same as a text, and how the command ends; a table and `done` by default. */
+export type Answer = readonly [result: unknown, text?: string, exit?: Exit | false];
 type Answered = Answer | void | Promise<void> | Promise<Answer | undefined>;
 
 /** @typeParam W parts that `within` opens */
@@ -90,7 +90,7 @@ export const leaf =
       const act = async (...opened: readonly unknown[]): Promise<void> => {
         const answer = await (run as (...all: unknown[]) => Answered)(...typed, ...opened);
         if (!answer) return;
-        const [result, text, exit] = answer;
+        const [result, text = renderTable([result].flat() as readonly object[]), exit] = answer;
         print(common, result, text);
         if (exit) endWith(exit);
       };

@@ -38,10 +38,10 @@ export const lines = (...all: readonly (string | readonly string[] | false | nul
   all.flat().filter(Boolean).join('\n');
 
 /** Rows as an aligned text table; instants in ISO 8601, objects as JSON. */
-export const renderTable = (rows: readonly Record<string, unknown>[]): string => {
+export const renderTable = (rows: readonly object[]): string => {
   if (rows.length === 0) return '  (no rows)';
   const names = Object.keys(rows[0] as object);
-  const cells = [names, ...rows.map((row) => names.map((name) => showValue(row[name])))];
+  const cells = [names, ...rows.map((row) => names.map((name) => showValue(row[name as keyof typeof row])))];
   // A spread would fail: a function takes about 110,000 arguments.
   const widths = names.map((_, index) => cells.reduce((most, row) => Math.max(most, (row[index] as string).length), 0));
   const align = (row: readonly string[]) => row.map((cell, index) => cell.padEnd(widths[index] as number)).join('  ');
