@@ -1,4 +1,4 @@
-/** The commands that speak to the service, against the simulated one: presets, probe, frames, webhook. */
+/** The commands that speak to the service, against the simulated one: probe, frames, webhook. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { startSink } from '../simulator/webhook-sink.ts';
 import { openCliAndService } from '../support/cli.ts';
 import { runOnServer } from '../support/postgres.ts';
+import { startProgram } from '../support/program.ts';
 
 const { simulator, folder, database } = await openCliAndService({
   dialect: 'page_total',
@@ -37,7 +38,11 @@ test('probe writes what it found and keeps comments; too few requests are said',
 });
 
 test('frames stores frames as they came', async () => {
-  const { session, frames } = await folder.json(['frames', '--for', '4s']);
+  const { child, ended, stdout } = startProgram(['frames', '--json'], { cwd: folder.path });
+  await expect.poll(async () => (await simulator.stats()).websocket.frames, { timeout: 30_000 }).toBeGreaterThan(50);
+  child.kill('SIGINT');
+  await ended;
+  const { session, frames } = JSON.parse(stdout());
   expect(frames).toBeGreaterThan(5);
   const { rows } = await runOnServer(
     database.url,

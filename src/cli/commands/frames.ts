@@ -3,9 +3,8 @@ import { claimSource, openSource } from '../../app/open-source.ts';
 import { withStore } from '../../app/services.ts';
 import { openFrames, type StreamEvent } from '../../source/frames.ts';
 import { storeFrame } from '../../store/delivery/quarantine.ts';
-import { leaf, parsed } from '../shell/define.ts';
+import { leaf } from '../shell/define.ts';
 import { untilStopped } from '../shell/output.ts';
-import { duration } from '../shell/range.ts';
 
 const describe = (event: StreamEvent): string => {
   if (event.kind === 'opened')
@@ -15,23 +14,18 @@ const describe = (event: StreamEvent): string => {
 };
 
 export default leaf({
-  options: { for: parsed('--for <duration>', 'end after this long, such as 30s', duration) },
-  examples: ['callsync frames --for 5m'],
+  examples: ['callsync frames', 'timeout -s INT 5m callsync frames'],
   remarks: 'Needs source.websocket.url. callsync stores frames as they are in the table callsync.websocket_frames.',
   within: withStore,
-  run: async (options, store, services) => {
+  run: async (_options, store, services) => {
     await claimSource(store, services.config);
     const source = openSource(services, store);
-    const stop = new AbortController();
-    untilStopped().signal.addEventListener('abort', () => stop.abort());
-    // Not AbortSignal.timeout within AbortSignal.any: Node 20 may collect that timer before it fires.
-    const timer = options.for === undefined ? undefined : setTimeout(() => stop.abort(), options.for);
     const privacy = openPrivacy(services.config);
     const session = new Date().toISOString();
     const result = await openFrames({
       config: services.config.source.websocket,
       tokens: source.tokens,
-      signal: stop.signal,
+      signal: untilStopped().signal,
       onEvent: (event) => services.say(describe(event)),
       onFrame: ({ at: receivedAt, binary, body, connection }) =>
         storeFrame(store, {
@@ -40,7 +34,7 @@ export default leaf({
           binary,
           body: privacy?.admit(body).body ?? body,
         }),
-    }).finally(() => clearTimeout(timer));
+    });
     return [
       { session, ...result },
       `${result.frames} frames (${result.bytes} bytes) over ${result.connections} connections are in callsync.websocket_frames, session ${session}.`,

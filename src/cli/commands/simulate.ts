@@ -41,8 +41,6 @@ const listOptions = (): string => {
   return listOf(Object.entries(properties).map(([name, schema]) => [name, keysOf(schema)]));
 };
 
-const listDialects = (): string => listOf(Object.entries(dialects));
-
 /** The keys of --options win over the other options. @throws terminal USAGE_SIMULATOR */
 const settingsOf = (options: SimulateOptions): SimulatorOptions => {
   const { port, dialect, calls: count, webhook: url } = options;
@@ -116,6 +114,6 @@ export default leaf({
     'callsync simulate --port 9000 --dialect page_total --secrets service',
     'callsync simulate --options "{live: {callsPerSecond: 5}, rateLimit: {requests: 0}}"',
   ],
-  remarks: () => `Dialects:\n${listDialects()}\n\n--options takes:\n${listOptions()}`,
+  remarks: () => `Dialects:\n${listOf(Object.entries(dialects))}\n\n--options takes:\n${listOptions()}`,
   run,
 });

@@ -16,7 +16,7 @@ import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { listRefused } from '../../store/loads/loads.ts';
 import { listDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
-import { countWindows, openProblems } from '../../store/windows/windows.ts';
+import { openProblems } from '../../store/windows/windows.ts';
 import { leaf } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
 
@@ -51,7 +51,6 @@ const render = (summary: Status, unsigned: boolean): string => {
     Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     sync && describeSync(sync),
     sync && `watermark   sync: ${sync.watermark.toISOString()}`,
-    `windows     ${summary.windowsRead} read`,
     list && `list        ${describeFacts(list).join('; ') || 'no limit seen'}`,
     `proof       ${describeProof(summary.provenThrough)}`,
     `quarantine  ${quarantine.count} open${quarantine.count > 0 ? ': callsync quarantine list' : ''}`,
@@ -103,7 +102,6 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
       lastLoadAt: isoOf(one.lastLoadAt),
       newestVisible: isoOf(one.newestVisible),
     })),
-    windowsRead: await countWindows(store),
     provenThrough: await readProven(store, Object.keys(services.config.warehouses)),
     problems: await openProblems(store),
     refused: await listRefused(store),

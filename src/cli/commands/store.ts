@@ -1,15 +1,7 @@
-import { type CommonOptions, withReceiverServices, withStore } from '../../app/services.ts';
-import { CallsyncError } from '../../lib/errors.ts';
+import { withReceiverServices, withStore } from '../../app/services.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../store/delivery/inbox-writer.ts';
 import { flag, leaf, option } from '../shell/define.ts';
-
-/** Schema of the store in the configuration; the default without a configuration. */
-const findSchema = (options: CommonOptions): Promise<string> =>
-  withReceiverServices(options, async ({ config }) => config.store.schema).catch((error: unknown) => {
-    if (error instanceof CallsyncError && error.code === 'CONFIG_MISSING') return 'callsync';
-    throw error;
-  });
 
 export default leaf({
   options: {
@@ -26,7 +18,8 @@ export default leaf({
   run: async (options) => {
     const { role, passwordFile } = options;
     if (options.apply !== true) {
-      const statements = receiverGrants(await findSchema(options), role);
+      const schema = await withReceiverServices(options, async ({ config }) => config.store.schema);
+      const statements = receiverGrants(schema, role);
       return [{ role, statements }, `${statements.join(';\n')};`];
     }
     const password = openSecret({ key: 'password', file: passwordFile })?.read();

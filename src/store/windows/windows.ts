@@ -33,9 +33,6 @@ export const problemsWithin = (db: Queryable, { from, to }: Range) =>
              ${toMicros('seen_at')} AS "seenAt", ${toMicros('next_at')} AS "nextAt" FROM window_problems
        WHERE resolved_at IS NULL AND window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)} ORDER BY window_from LIMIT 100`;
 
-/** Windows that were read, on every axis. Reads an index entry a window. */
-export const countWindows = (db: Queryable): Promise<number> => db.value`SELECT count(*) FROM windows`;
-
 /** Calls of the windows that were read on an axis and overlap a range; those of two windows count twice. */
 export const countReadCalls = (db: Queryable, { axis, from, to }: RangeOnAxis): Promise<number> =>
   db.value`SELECT coalesce(sum(calls), 0) FROM windows
