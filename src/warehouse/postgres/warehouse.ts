@@ -96,7 +96,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions) => {
       (name) => qualified(layout, name),
       (statements) => slow.transaction(runAll(statements)),
     ),
-    restore: createRestoreChecks((sql) => db.query(sql)),
+    restore: createRestoreChecks(db.query),
     close: async () => {
       await filler.stop();
       await Promise.all([db, slow, filling].map((one) => one.close()));
