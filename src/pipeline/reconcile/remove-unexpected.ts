@@ -13,8 +13,8 @@ import { ingest } from '../load/ingest.ts';
 import { sendRowsAgain } from './compare-warehouse.ts';
 
 /**
- * Removes the rows of calls that the service does not know. Rows of an earlier ledger stay: a ledger that was lost may
- * be their only other copy. Without an endpoint for one call nothing is removed, because nobody can say that it is gone.
+ * Removes the rows of calls that the service does not know. Rows of an earlier ledger stay, because they may be the only
+ * copy. Rows of a later one are of another deployment that loads the same warehouse. Without an endpoint for one call nothing is removed, because nobody can say that it is gone.
  * @returns ids that are no longer unexpected: removed here, or known to the ledger now.
  * @throws CallsyncError of the source, the store or the warehouse.
  */
@@ -26,7 +26,7 @@ export const removeUnexpected = async (
 ): Promise<ReadonlySet<string>> => {
   if (unexpected.length === 0 || deps.source.list.list.single_path === undefined) return new Set();
   const epoch = await deps.store.epoch();
-  const guards = new Map(unexpected.filter((guard) => guard.epoch >= epoch).map((guard) => [guard.callId, guard]));
+  const guards = new Map(unexpected.filter((guard) => guard.epoch === epoch).map((guard) => [guard.callId, guard]));
   const { found, unknown } = await askSingly(deps, [...guards.keys()], signal);
   if (unknown.length > 0) {
     await target.warehouse.proof.removeCalls(unknown.flatMap((id) => guards.get(id) ?? []));

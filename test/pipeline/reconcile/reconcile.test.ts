@@ -151,6 +151,16 @@ test('reconciling brings back calls that the ledger lost, and flags rows that th
   expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
 });
 
+test('reconciling keeps calls of another deployment in the warehouse, and proves nothing beside them', async () => {
+  const theirs = '{"call_id": "theirs", "ledger_epoch": 1000}';
+  await query(`INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, $1)).* FROM wh_main.calls c LIMIT 1`, [
+    theirs,
+  ]);
+  expect(await here.reconcile({ range: wholeRange(), force: true })).toMatchObject({ unproven: 1, removed: 0 });
+  expect(await query(`DELETE FROM wh_main.calls WHERE call_id = 'theirs' RETURNING 1`)).toHaveLength(1);
+  expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
+});
+
 test('reconciling finds a call in no warehouse that came between two looks: the day is not proven', async () => {
   const [late] = await query(`SELECT call_id FROM callsync.ledger ORDER BY md5(call_id || 'late') LIMIT 1`);
   const callId = late?.call_id as string;
