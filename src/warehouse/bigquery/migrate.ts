@@ -60,20 +60,24 @@ const ensureTable = async (deps: Connection, relation: Relation): Promise<void> 
   if (found === undefined) return;
   refuseKind(relation.name, found, 'TABLE');
   const fields = extendFields(relation, found.schema?.fields ?? []);
-  const expiry = wanted.timePartitioning?.expirationMs;
   const patch = {
     ...(fields === undefined ? {} : { schema: { fields } }),
     ...(found.description === relation.description ? {} : { description: relation.description }),
     ...(sameLabels(found.labels, config.labels) ? {} : { labels: { ...found.labels, ...config.labels } }),
-    ...(expiry === found.timePartitioning?.expirationMs
-      ? {}
-      : { timePartitioning: { ...wanted.timePartitioning, expirationMs: expiry ?? null } }),
-    ...(found.expirationTime === undefined ? {} : { expirationTime: null }),
+    ...changedEnds(wanted, found),
   };
   if (Object.keys(patch).length === 0) return;
   if (config.api_endpoint !== undefined) await alterEmulated(deps, relation, found.schema?.fields ?? []);
   await change(deps, { method: 'PATCH', path: `${path}/${relation.name}`, json: patch });
 };
+
+/** When the table and its partitions are to end, where it says otherwise; null = never. */
+const changedEnds = ({ timePartitioning: own }: ReturnType<typeof tableResource>, found: TableResource) => ({
+  ...(own?.expirationMs === found.timePartitioning?.expirationMs
+    ? {}
+    : { timePartitioning: { ...own, expirationMs: own?.expirationMs ?? null } }),
+  ...(found.expirationTime === undefined ? {} : { expirationTime: null }),
+});
 
 /** A patch changes only the emulator's metadata, an ALTER only its storage, so it needs both. */
 const alterEmulated = async (deps: Connection, relation: Relation, present: readonly WireField[]): Promise<void> => {
