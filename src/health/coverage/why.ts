@@ -56,6 +56,7 @@ const kinds: Readonly<Record<string, readonly [command: string, remark?: string]
   looks_truncated: [askWithForce, 'callsync probe finds a silent limit.'],
   instant_too_large: ['probe', 'If probe finds no larger page, only the operator of the service can help.'],
   disagrees: [compare, 'Calls of this window change while they are listed.'],
+  ends_alike: [askWithForce, 'callsync probe finds a page size parameter: source.list.pagination.size_param.'],
   paging_unknown: ['probe'],
   outside: ['probe', 'The list ignores the range that it is asked for.'],
   omitted: [compare, 'Only the operator of the service can complete its list.'],

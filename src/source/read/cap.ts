@@ -1,10 +1,10 @@
 /** Judges whether a service gives fewer records than a query holds without saying so. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { dayMicros as day, type Micros } from '../../lib/timestamps.ts';
+import { dayMicros as day } from '../../lib/timestamps.ts';
 import { hasGaps } from '../list/facts.ts';
-import { axisOf, boundStep, halveWindow, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
+import { axisOf, boundStep, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
 import { ask, askQuietly, type Judge, type View } from './ask.ts';
-import { endsFull } from './complete.ts';
+import { cutAmidCalls, endsFull } from './complete.ts';
 import { isCall, type Listing } from './evidence.ts';
 
 /** Fewer records are compared with nothing. */
@@ -136,23 +136,3 @@ function* compareWithDays(view: View, query: WindowQuery, pass: Listing): Judge<
   const around = yield* askQuietly({ ...query, window: wider }, { until: ({ size }) => size > pass.rows });
   return around.rows > pass.rows ? 'none' : 'unclear';
 }
-
-/**
- * Cuts a window in the middle of its calls. Where all are within one step, it is cut before and behind that step. Where
- * the times of the calls do not say where they are, such as those of another zone, nothing is known of a single step.
- */
-const cutAmidCalls = (window: Window, { first, last, outOfBounds }: Listing, step: Micros) => {
-  if (first.at > last.at || outOfBounds > 0) {
-    const windows = halveWindow(window, step);
-    return { windows: windows ?? [], isStep: windows === undefined };
-  }
-  const mean = (first.at + last.at) / 2 / step;
-  const middle = (Math.ceil(mean) * step > last.at ? Math.floor(mean) : Math.ceil(mean)) * step;
-  const isStep = middle <= first.at || middle > last.at;
-  const from = isStep ? Math.floor(first.at / step) * step : middle;
-  const parts: readonly Window[] = [
-    { ...window, to: from },
-    { ...window, from: isStep ? from + step : middle },
-  ];
-  return { windows: parts.filter((part) => part.from < part.to), isStep };
-};

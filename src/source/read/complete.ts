@@ -1,5 +1,15 @@
 /** Judges whether everything came that a query holds, or why it must be cut into smaller ones. */
-import { axisOf, boundStep, canLeaveOut, halveWindow, isCuttable, type ListQuery } from '../list/list-query.ts';
+import type { Micros } from '../../lib/timestamps.ts';
+import { hasGaps, type Span } from '../list/facts.ts';
+import {
+  axisOf,
+  boundStep,
+  canLeaveOut,
+  halveWindow,
+  isCuttable,
+  type ListQuery,
+  type Window,
+} from '../list/list-query.ts';
 import { askList, askQuietly, type Judge, type View } from './ask.ts';
 import { insideIds, type Listing } from './evidence.ts';
 import { type Cut, cut, type Done, done, notShown } from './verdict.ts';
@@ -15,9 +25,10 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
     const latest = yield* askList(asked);
     const pass = way === 'total' && before !== undefined ? unite(before, latest) : latest;
     if (pass.tooLarge) return cut('too_large', pass);
-    if (isDoubtful(view, query, pass, way)) return cut('looks_truncated', pass);
+    if (isRoundAnswer(view, query, pass)) return cut('looks_truncated', pass);
     const isAlike = namesAlike(before, latest);
-    let found = isAlike ? done('second_listing', pass) : prove(view, wayNow(way, before, latest), pass);
+    let found = isAlike ? done('second_listing', pass) : prove(view, way, pass);
+    if (found === 'compare' && endsAlike(view, query, pass)) return cut('ends_alike', pass);
     if (found === 'compare') [found, tries] = yield* compareSecondListing(view, query, pass, tries);
     // Passes over the same pages agree also where replicas that answer in turn hide the same calls from each.
     const isSure = pass === latest && !(isAlike && pass.pages > 1);
@@ -41,14 +52,10 @@ export const chooseProof = ({ list, seekable, confirm }: View, { window }: ListQ
   return seekable && !canLeaveOut(list) ? 'page_overlap' : 'second_listing';
 };
 
-/** Pages with repeated rows break the overlap each time, so another listing must show completeness. */
-const wayNow = (way: Proof, before: Listing | undefined, latest: Listing): Proof =>
-  way === 'page_overlap' && latest.overlapBroken && namesSame(before, latest) ? 'second_listing' : way;
-
 /** The end, where it is shown complete or need not be; undefined where the query must be asked again. */
 const prove = (view: View, way: Proof, pass: Listing): Done | 'compare' | undefined => {
   const { lastTotal } = pass;
-  const totalsAgree = lastTotal === pass.ids.size && pass.isSteady;
+  const totalsAgree = agreesWithTotal(pass);
   if (way === 'unknown_paging') return notShown('source.list.pagination is not configured', pass);
   // One response is one state of the list: nothing can slip between its pages.
   if (pass.pages === 1 && totalsAgree) return done('total', pass);
@@ -56,10 +63,32 @@ const prove = (view: View, way: Proof, pass: Listing): Done | 'compare' | undefi
   if (way === 'second_listing' || (way === 'total' && lastTotal === undefined)) return 'compare';
   if (way === 'left_to_reconcile')
     return lastTotal === undefined || totalsAgree ? notShown('left to reconcile', pass) : undefined;
-  return (way === 'total' ? totalsAgree : overlapsWhole(pass)) ? done(way, pass) : undefined;
+  if (way === 'total' || lacksCalls(pass)) return totalsAgree ? done(way, pass) : undefined;
+  return openGaps(pass).length === 0 && isClean(pass) ? done(way, pass) : 'compare';
 };
 
-const overlapsWhole = (pass: Listing): boolean => !pass.overlapBroken && !lacksCalls(pass) && isClean(pass);
+const agreesWithTotal = ({ lastTotal, ids, isSteady }: Listing): boolean => lastTotal === ids.size && isSteady;
+
+/** The places of a listing at which the pages do not show that nothing is missing: between two pages, and behind a full last one. */
+const openGaps = (listing: Listing): Listing['gaps'] => {
+  const { gaps, endsFull, lastKey } = listing;
+  if (agreesWithTotal(listing)) return [];
+  return endsFull && lastKey !== undefined && !hasAllRows(listing) ? [...gaps, [lastKey, undefined]] : gaps;
+};
+
+/**
+ * Whether one page of a listing holds both sides of each open gap of another: one answer is one state of the list. Where
+ * pages have holes, no page may hold both, and the agreement of pages of other sizes must do.
+ */
+const closes = ({ learned }: View, listings: readonly Listing[], gaps: Listing['gaps']): boolean =>
+  hasGaps(learned) ||
+  gaps.every(([before, behind]) =>
+    listings.some(({ places, endsFull, lastKey = '' }) => {
+      const [, place] = places.get(before) ?? [];
+      const [other] = places.get(behind ?? lastKey) ?? [];
+      return place !== undefined && place === other && !(behind === undefined && endsFull);
+    }),
+  );
 
 /** A second page was asked for only to see that nothing follows an empty first one. */
 const isOnePage = (view: View, pass: Listing): boolean =>
@@ -73,22 +102,20 @@ const isRoundAnswer = ({ list }: View, { window }: ListQuery, { ids, lastTotal }
   return ids.size > 0 && ids.size % round === 0;
 };
 
-/**
- * Whether a cursor or link without a page size leads over several pages. One made of the last record's time passes over
- * others of that time, and the same ones in a second listing. Windows of one page each show all.
- */
-const endsAlike = ({ list, pageSize, learned }: View, { window }: ListQuery, { rows }: Listing, way: Proof): boolean =>
-  way === 'second_listing' &&
-  pageSize === undefined &&
-  rows > learned.page &&
-  (list.pagination?.style === 'cursor' || list.pagination?.style === 'link') &&
-  window !== undefined &&
-  isCuttable(axisOf(list, window.axis)) &&
-  halveWindow(window, boundStep(list)) !== undefined;
+/** The window, but for half of the first page: pages without a size end elsewhere in it. Undefined where it cannot be cut. */
+const cutAmidPage = ({ list, pageSize }: View, { window }: ListQuery, pass: Listing): Window | undefined => {
+  if (pageSize !== undefined || window === undefined || !isCuttable(axisOf(list, window.axis))) return undefined;
+  const { opening = pass, outOfBounds } = pass;
+  const { windows, isStep } = cutAmidCalls(window, { ...opening, outOfBounds }, boundStep(list));
+  return isStep ? undefined : windows[opening.first.at === pass.first.at ? 1 : 0];
+};
 
-/** Whether only shorter windows can show that an answer is whole. */
-const isDoubtful = (view: View, query: ListQuery, pass: Listing, way: Proof): boolean =>
-  isRoundAnswer(view, query, pass) || endsAlike(view, query, pass, way);
+/** Whether pages without a size end alike in each listing, so that none shows that nothing is between them. Shorter windows may. */
+const endsAlike = (view: View, query: ListQuery, pass: Listing): boolean =>
+  view.pageSize === undefined &&
+  pass.gaps.length > 0 &&
+  !agreesWithTotal(pass) &&
+  cutAmidPage(view, query, pass) === undefined;
 
 /** Whether fewer calls than every total says come again, or may not. */
 const isShort = ({ list }: View, before: Listing | undefined, pass: Listing): boolean => {
@@ -146,9 +173,16 @@ const unite = (before: Listing, latest: Listing): Listing => {
  * calls. These would make up for calls that slipped between the same pages each time.
  */
 function* bringsNothingElse(view: View, query: ListQuery, pass: Listing): Judge<boolean> {
-  const pageSize = smallerPage(view, pass);
-  const listing = yield* askQuietly({ ...query, ...(pageSize > 0 && { pageSize }) });
-  return holdsAll(pass.ids, listing.ids);
+  const listings: Listing[] = [];
+  const window = cutAmidPage(view, query, pass) ?? query.window;
+  for (let size = smallerPage(view, pass); listings.length < maxDisagreements; size--) {
+    const listing = yield* askQuietly({ ...query, window, ...(size > 0 && { pageSize: size }) });
+    if (!holdsAll(pass.ids, listing.ids)) return false;
+    listings.push(listing);
+    if (closes(view, listings, openGaps(pass))) return true;
+    if (size < 2) return false;
+  }
+  return false;
 }
 
 /**
@@ -164,7 +198,10 @@ type Tried = readonly [found: Done | undefined, triesLeft: number];
 
 /** A second listing must name the same calls. Where calls left meanwhile, a further listing must agree with it. */
 function* compareSecondListing(view: View, query: ListQuery, pass: Listing, tries: number): Judge<Tried> {
+  if (openGaps(pass).length > 0 && cutAmidPage(view, query, pass) !== undefined)
+    return [(yield* bringsNothingElse(view, query, pass)) ? done('second_listing', pass) : undefined, tries];
   let known = pass;
+  const listings = [pass];
   // Pages end elsewhere in each listing: replicas that answer in turn would let the same calls slip between them again.
   const isElsewhere = pass.pages > 1 || endsFull(view, pass);
   let size = smallerPage(view, pass);
@@ -174,9 +211,9 @@ function* compareSecondListing(view: View, query: ListQuery, pass: Listing, trie
     if (provesNothing(listing)) continue;
     const [named, ids] = [insideIds(known), insideIds(listing)];
     if (mayMiss(listing) || !holdsAll(named, ids)) return [undefined, left];
-    // Pages of another size pass over other records, so that two listings with repeated rows may still agree only by being whole.
-    const isSound = isClean(known) || isClean(listing) || other;
-    if (ids.size === named.size) return [isSound ? done('second_listing', pass, { ids }) : undefined, left];
+    const isWhole = view.pageSize === undefined || closes(view, listings, openGaps(listing));
+    if (ids.size === named.size && isWhole) return [done('second_listing', pass, { ids }), left];
+    listings.push(listing);
     known = listing;
   }
   return [undefined, 0];
@@ -187,3 +224,27 @@ const provesNothing = (listing: Listing): boolean => lacksCalls(listing) && !has
 
 /** Rows that come again on a later page may stand for calls that were passed over: only passes that agree say so. */
 const mayMiss = (listing: Listing): boolean => listing.tooLarge || (lacksCalls(listing) && !isClean(listing));
+
+/**
+ * Cuts a window in the middle of its calls. Where all are within one step, it is cut before and behind that step. Where
+ * the times of the calls do not say where they are, such as those of another zone, nothing is known of a single step.
+ */
+export const cutAmidCalls = (
+  window: Window,
+  { first, last, outOfBounds }: Span & Pick<Listing, 'outOfBounds'>,
+  step: Micros,
+) => {
+  if (first.at > last.at || outOfBounds > 0) {
+    const windows = halveWindow(window, step);
+    return { windows: windows ?? [], isStep: windows === undefined };
+  }
+  const mean = (first.at + last.at) / 2 / step;
+  const middle = (Math.ceil(mean) * step > last.at ? Math.floor(mean) : Math.ceil(mean)) * step;
+  const isStep = middle <= first.at || middle > last.at;
+  const from = isStep ? Math.floor(first.at / step) * step : middle;
+  const parts: readonly Window[] = [
+    { ...window, to: from },
+    { ...window, from: isStep ? from + step : middle },
+  ];
+  return { windows: parts.filter((part) => part.from < part.to), isStep };
+};

@@ -1,8 +1,13 @@
 /** The evidence in the pages of a question. */
 import { field, fields, type Known, type Seen as SeenOf, startOf, takeIn } from '../../lib/evidence.ts';
-import type { Mark } from '../list/facts.ts';
+import type { Mark, Span } from '../list/facts.ts';
 
 const { always, inARow, latest, most, once, sum } = fields;
+
+export type Place = readonly [first: object, last: object];
+
+/** Two records of neighbouring pages; between them, records may have slipped from one page to the other. */
+type Gap = readonly [before: string, behind: string | undefined];
 
 const shape = {
   /** Every distinct record that came, and whether its time is inside the window. */
@@ -27,8 +32,13 @@ const shape = {
   isOver: once,
   /** Stopped because the query holds more than one query can give. */
   tooLarge: once,
-  overlapBroken: once,
+  /** The pages on which each record came first and last. */
+  places: field<ReadonlyMap<string, Place>>(new Map(), (known, seen) => new Map([...known, ...seen])),
+  /** The last record of each page of which the next page has not this record, and the first record of that page. */
+  gaps: field<readonly Gap[]>([], (known, seen) => [...known, ...seen]),
+  /** The last record that came, and whether its page had room for no further one. */
   lastKey: latest<string | undefined>(undefined),
+  endsFull: latest<boolean>(false),
   /** Pages in a row that brought nothing new, and those that were empty. */
   barrenPages: inARow,
   emptyPages: inARow,
@@ -39,6 +49,8 @@ const shape = {
     seen.at < known.at ? seen : known,
   ),
   last: field<Mark>({ at: Number.NEGATIVE_INFINITY, callId: '' }, (known, seen) => (seen.at > known.at ? seen : known)),
+  /** The first and last call of the first page. */
+  opening: field<Span | undefined>(undefined, (known, seen) => known ?? seen),
   /** Records whose time is further outside the requested bounds than the list may print them, and the greatest distance in microseconds. */
   outOfBounds: sum,
   furthest: most,

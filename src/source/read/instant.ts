@@ -87,6 +87,7 @@ const report = (why: string, pass: Listing, ids: ReadonlySet<string>): Done => {
   const reasons: Readonly<Record<string, string>> = {
     instant_too_large: `holds ${held} calls, more than one query returns, and cannot be split further`,
     looks_truncated: `gave ${ids.size} calls where the service seems to hold ${held}`,
+    ends_alike: 'comes in pages that always end at the same calls, so calls between two pages may be missing',
     unverified_cut: 'was split by another axis or by status, without a total for comparison',
   };
   const problem = why in reasons ? (why as Problem['problem']) : 'disagrees';

@@ -4,14 +4,14 @@ import { isPoison, isRefusal } from '../http/errors.ts';
 import { capOf } from '../list/facts.ts';
 import type { Window, WindowQuery } from '../list/list-query.ts';
 import { axisOf, boundStep, halveWindow, isCuttable, splitWindow } from '../list/list-query.ts';
-import type { Judge, View } from './ask.ts';
+import { askList, type Judge, unless, type View } from './ask.ts';
 import { endsInDoubt, judgeCap, judgeShort } from './cap.ts';
 import { judgeComplete } from './complete.ts';
 import { nothing } from './evidence.ts';
 import { judgeInstant } from './instant.ts';
 import { judgeLength, lengthAsked, shortest } from './length.ts';
 import { judgePoison, judgeService } from './poison.ts';
-import { type Cut, cut, type Done, type Problem, truncated } from './verdict.ts';
+import { type Cut, cut, type Done, notShown, type Problem, truncated } from './verdict.ts';
 
 /** Part of the window still to be read. */
 export interface Open {
@@ -65,6 +65,15 @@ export function* judgePart(view: View, query: OpenQuery): Judge<Verdict> {
   const read = yield* judgeWhole(view, query, part);
   if (typeof read === 'number') return split(read);
   return { ...read, problems: [...read.problems, ...unproven(view, read)], failure };
+}
+
+/** Reads a part once, as far as it goes, and proves nothing. */
+export function* judgeHastily(_: View, query: OpenQuery): Judge<Verdict> {
+  const mayFail = (error: CallsyncError): boolean => isPoison(error) || isRefusal(error);
+  const pass = (yield* unless(mayFail, askList(query, { upToCap: true }))) ?? nothing;
+  const reason = 'the list disagrees with itself again and again';
+  const detail = `was read once, because ${reason}; ${pass.ids.size} calls were read.`;
+  return notShown(reason, pass, { problems: [{ problem: 'disagrees', detail }] });
 }
 
 const canBeCut = ({ list }: View, { window }: OpenQuery): boolean =>

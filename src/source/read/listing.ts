@@ -12,7 +12,7 @@ import { observeRecord } from '../list/observe.ts';
 import { observeCall } from '../list/observe-call.ts';
 import type { RawRecord } from '../list/page-body.ts';
 import type { Ask, ListAsk } from './ask.ts';
-import { join, type Listing, nothing, rejectedMark, type Seen } from './evidence.ts';
+import { join, type Listing, nothing, type Place, rejectedMark, type Seen } from './evidence.ts';
 
 interface PageMeta {
   /** Call ids of the page whose time is outside the part that is being read. Such calls are folded like the others, and their own part counts them. */
@@ -37,6 +37,8 @@ export const openReading = (client: ListClient, handlers: Handlers = {}) => ({
   handlers,
   tally: {
     requests: 0,
+    /** Every record that came. */
+    named: new Set<string>(),
     /** Calls of which one answer had two records with other content. */
     conflicting: new Set<string>(),
     /** Fields that came null or empty without being known to be carried, with how often. */
@@ -93,6 +95,7 @@ const askForCall = async ({ client, handlers }: Reading, asked: Extract<Ask, { k
 interface Growing extends Listing {
   readonly ids: Map<string, boolean>;
   readonly repeatedLater: Set<string>;
+  readonly places: Map<string, Place>;
 }
 
 /** One pass over the pages of a query. */
@@ -101,7 +104,7 @@ const listPages = async (reading: Reading, asked: ListAsk): Promise<Listing> => 
   const { window } = asked.query;
   const isCut = window !== undefined && isCuttable(axisOf(client.list, window.axis));
   const most = isCut ? mostPages : Number.POSITIVE_INFINITY;
-  let found: Growing = { ...nothing, ids: new Map(), repeatedLater: new Set() };
+  let found: Growing = { ...nothing, ids: new Map(), repeatedLater: new Set(), places: new Map() };
   try {
     for await (const page of client.readPages(asked.query, asked.rows)) {
       found = await takeNext(reading, asked, page, found);
@@ -201,10 +204,12 @@ const isTooLarge = ({ list, learned }: ListClient, found: Listing): boolean => {
 /** Takes in the records of a page and hands them on, unless `quiet`. */
 const takePage = async (reading: Reading, { query, quiet }: ListAsk, page: Page, before: Growing): Promise<Growing> => {
   const { list, learn } = reading.client;
-  const { ids, repeatedLater } = before;
-  const overlapKey = query.overlap !== undefined && page.request.index > 0 ? (before.lastKey ?? '') : undefined;
+  const { ids, repeatedLater, places, lastKey } = before;
+  const { request } = page;
+  const overlapKey = query.overlap !== undefined && request.index > 0 ? (lastKey ?? '') : undefined;
   const onPage = new Set([overlapKey]);
   let found = before;
+  let firstKey: string | undefined;
   for (const part of page.parts(partBytes)) {
     const rows = readRows(list, query, page, part);
     const chosen = chooseRows(reading, rows);
@@ -212,16 +217,23 @@ const takePage = async (reading: Reading, { query, quiet }: ListAsk, page: Page,
     for (const { key, observation, isInside } of chosen) {
       if (observation && ids.has(key) && !onPage.has(key)) repeatedLater.add(key);
       onPage.add(key);
+      reading.tally.named.add(key);
       ids.set(key, isInside);
+      places.set(key, [places.get(key)?.[0] ?? request, request]);
     }
+    firstKey ??= rows[0]?.key;
     const isOverlapping = overlapKey !== undefined && found === before;
-    const overlapBroken = isOverlapping && rows[0]?.key !== overlapKey;
-    const counted = { rows: rows.length - Number(isOverlapping), lastKey: rows.at(-1)?.key, overlapBroken };
+    const counted = { rows: rows.length - Number(isOverlapping), lastKey: rows.at(-1)?.key };
     found = join(found, { ...placeRows(list, chosen), ...counted });
     learn({ undated: chosen.some(({ mark, beyond }) => query.window && (mark === undefined || beyond > 0)) });
     if (!quiet) await handOn(reading, query, page, fresh);
   }
-  return found;
+  if (firstKey === undefined) return found;
+  const goesOn = places.get(lastKey ?? firstKey)?.[1] === request && places.get(firstKey)?.[0] !== request;
+  const { first, last } = found;
+  const gaps: Seen['gaps'] = goesOn || lastKey === undefined ? [] : [[lastKey, firstKey]];
+  const endsFull = page.isFull && page.count > 1 && (page.count === request.size || request.index > 0);
+  return join(found, { endsFull, gaps, opening: { first, last } });
 };
 
 /** One record of a page: a call, or the reason why it is none. */

@@ -6,7 +6,7 @@ import { isRefusal } from '../http/errors.ts';
 import type { ListClient } from '../list/list-client.ts';
 import type { Window, WindowQuery } from '../list/list-query.ts';
 import type { Judge, View } from './ask.ts';
-import { judgePart, type Open } from './judge.ts';
+import { judgeHastily, judgePart, type Open } from './judge.ts';
 import { answer, type Handlers, openReading, type Reading } from './listing.ts';
 import { judgeService } from './poison.ts';
 import type { Done, Problem } from './verdict.ts';
@@ -20,6 +20,9 @@ interface ReadWindowOptions extends Handlers {
   readonly summary?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** After so many requests for a window, and for each of its calls, the list never agrees with itself: the rest is read once. */
+const [enough, enoughOfCall] = [500, 20];
 
 /** A contiguous part of the window that was read in one piece. */
 interface WindowPart extends Pick<Done, 'shown' | 'reason'> {
@@ -64,7 +67,9 @@ export const readWindow = async (options: ReadWindowOptions) => {
   const problems: (Problem & { readonly window: Window })[] = [];
   let repeated = 0;
   for (let open = queue.shift(); open !== undefined; open = queue.shift()) {
-    const verdict = await pursue(reading, judgePart(view, { ...open, summary, signal }));
+    const { requests, named } = reading.tally;
+    const judge = requests > enough + enoughOfCall * named.size ? judgeHastily : judgePart;
+    const verdict = await pursue(reading, judge(view, { ...open, summary, signal }));
     const { failure } = verdict;
     const { axis, from, to } = open.window;
     if (failure) failures.push(failure);

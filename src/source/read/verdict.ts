@@ -7,6 +7,7 @@ export interface Problem {
     | 'instant_too_large'
     | 'looks_truncated'
     | 'disagrees'
+    | 'ends_alike'
     | 'unverified_cut'
     | 'paging_unknown'
     | 'outside'
@@ -32,11 +33,11 @@ export interface Done extends Read {
 
 /**
  * A query that holds more than it gives, or gives something else each time. `poison`: the service answers, but not this
- * question. `changed`: calls came while it was compared with its halves.
+ * question. `changed`: calls came while it was compared with its halves. `ends_alike`: no listing has other page ends.
  */
 export interface Cut extends Read {
   readonly kind: 'cut';
-  readonly why: 'too_large' | 'looks_truncated' | 'disagrees' | 'changed' | 'poison';
+  readonly why: 'too_large' | 'looks_truncated' | 'disagrees' | 'ends_alike' | 'changed' | 'poison';
 }
 
 export const done = (shown: Shown, pass: Listing, more: Partial<Done> = {}): Done => {
