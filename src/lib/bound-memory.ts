@@ -32,7 +32,7 @@ const keepYoungSmall = (isLongIdle: boolean): void => {
   setFlagsFromString('--min-semi-space-size=2');
   setFlagsFromString('--max-semi-space-size=4');
   if (isLongIdle) stay();
-  else growYoung();
+  else growYoung(16);
   // The start of a thread sets it back at some time before it is online.
   process.on('worker', (thread) => {
     const again = setInterval(stay, 2);
@@ -41,13 +41,11 @@ const keepYoungSmall = (isLongIdle: boolean): void => {
   });
 };
 
-const youngBytes = 16 * 1024 * 1024;
-
-/** Gives young objects the space that much work needs. */
-export const growYoung = (): void => {
+/** Gives young objects the space that much work needs. Half of it does for a worker, whose pages are no young objects. */
+export const growYoung = (megabytes: 8 | 16): void => {
   setFlagsFromString('--semi-space-growth-factor=2');
   const kept: unknown[] = [];
   const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
-  while (size() < youngBytes && kept.length < 500) kept.push(new Array(5_000).fill(0));
+  while (size() < megabytes * 2 ** 20 && kept.length < 500) kept.push(new Array(5_000).fill(0));
   stay();
 };
