@@ -18,8 +18,8 @@ const activityFactories = {
 
 let runtimeInstalled = false;
 
-/** A worker under load makes some hundred updates a second, and they are fetched once a second. */
-const bufferedMetrics = 50_000;
+/** A worker under load makes some hundred updates a second, and they are fetched once a second. The buffer is made whole. */
+const bufferedMetrics = 10_000;
 
 /**
  * Sends warnings of the SDK and of its native core to our log; once per process, before the first connection. By itself the core
