@@ -86,4 +86,11 @@ DELETE FROM meta WHERE starts_with(key, 'comparison:');`,
     sql: `-- Workers of an earlier build fail at a document that this one wrote, and leave its call to this one.
 COMMENT ON COLUMN ledger_documents.body IS 'The folded document as JSON: Brotli behind a byte 6, or raw deflate of an earlier version.';`,
   },
+  {
+    name: '11-expand-confirmed-versions',
+    sql: `-- When a record last said all fields again, and the rank of its source: they stand in place of those in fields.
+ALTER TABLE ledger ADD COLUMN confirmed_at timestamptz, ADD COLUMN confirmed_rank integer;
+-- Room on a page for a new version of each row: calls are read again together, and a version elsewhere writes into four indexes.
+ALTER TABLE ledger SET (fillfactor = 50);`,
+  },
 ];

@@ -44,6 +44,21 @@ test('a row of which nothing changed is not written again: document and revision
   expect(head).toMatchObject({ revision: 1, lastSeenAt: 5, document: null });
 });
 
+test('a record that says all again is noted beside the versions of fields, and counts as each of them', async () => {
+  const stored = () =>
+    pipeline.query(`SELECT (fields->'n'->>0)::int AS n, (fields->'m'->>0)::int AS m, extract(epoch FROM confirmed_at)::int AS at,
+      confirmed_rank = (fields->'n'->>1)::int AS "isOfSource" FROM ledger`);
+  await foldAll([observationOf('x', 1, { n: 1, m: 1 })]);
+  await foldAll([observationOf('x', 5_000_000, { n: 1, m: 1 })]);
+  expect(await stored()).toEqual([{ n: 1, m: 1, at: 5, isOfSource: true }]);
+  // Older than what was said again.
+  await foldAll([observationOf('x', 4_000_000, { n: 2 }), observationOf('x', 3_000_000, { m: 2 }, 'webhook')]);
+  expect((await pipeline.rowOf('x'))?.document).toMatchObject({ n: 1, m: 1 });
+  await foldAll([observationOf('x', 6_000_000, { n: 2 })]);
+  expect(await stored()).toEqual([{ n: 6_000_000, m: 5_000_000, at: null, isOfSource: null }]);
+  expect((await pipeline.rowOf('x'))?.document).toMatchObject({ n: 2, m: 1 });
+});
+
 test('calls that nobody knew, met by many at once in any order, do not deadlock', async () => {
   for (let round = 0; round < 3; round += 1) {
     const calls = Array.from({ length: 1_500 }, (_, n) => `new-${round}-${n}`);

@@ -165,8 +165,9 @@ export const settleRereads = async (db: Queryable, found: AnsweredRereads): Prom
 /** Ends abandoned requests that the list has answered since, later than the request by more than the clock skew. */
 export const forgetAnswered = (db: Queryable): Promise<unknown> =>
   db.query`DELETE FROM rereads r USING ledger l
-      WHERE ${givenUpRereads} AND l.call_id = r.call_id AND (l.fields->'unique_id'->>1)::int = ${sourceRank.poll}
-        AND ${toTimestamp("(l.fields->'unique_id'->>0)")} > r.requested_at + interval '15 minutes'`;
+      WHERE ${givenUpRereads} AND l.call_id = r.call_id
+        AND coalesce(l.confirmed_rank, (l.fields->'unique_id'->>1)::int) = ${sourceRank.poll}
+        AND coalesce(l.confirmed_at, ${toTimestamp("(l.fields->'unique_id'->>0)")}) > r.requested_at + interval '15 minutes'`;
 
 /**
  * Rows of the warehouse table `deliveries` that a warehouse does not have yet. Rejected ones come

@@ -24,7 +24,7 @@ import {
   renderDocument,
 } from '../../calls/fold.ts';
 import { joinKnown, knownField, listUnread } from '../../calls/own-fields.ts';
-import { bytesOf, readRecord, withField } from '../../lib/json-record.ts';
+import { bare, bytesOf, readRecord, withField } from '../../lib/json-record.ts';
 import { readPages } from '../../lib/pages.ts';
 import { valueAt } from '../../lib/parse-json.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
@@ -66,17 +66,32 @@ const sources: readonly ObservationSource[] = ['webhook', 'poll', 'import'];
 
 /** As `StoredLedgerRow` names them. */
 const ledgerColumns = sql`l.call_id AS "callId", l.revision, l.tombstone, l.fields AS versions,
+  ${toMicros('l.confirmed_at')} AS "confirmedAt", l.confirmed_rank AS "confirmedRank",
   coalesce(l.field_changes, '{}') AS "fieldChanges", ${toMicros('l.first_seen_at')} AS "firstSeenAt",
   ${toMicros('l.last_seen_at')} AS "lastSeenAt", ${toMicros('l.changed_at')} AS "changedAt",
   ${toMicros('l.source_deleted_at')} AS "sourceDeletedAt", l.privacy_version AS rules,
   jsonb_strip_nulls(jsonb_build_object(${raw(sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', '))})) AS "seenBy"`;
 
-type StoredLedgerRow = Omit<LedgerRow, 'document'> & { readonly body?: Buffer | null };
+type StoredLedgerRow = Omit<LedgerRow, 'document'> &
+  Readonly<Record<'confirmedAt' | 'confirmedRank', number | null>> & { readonly body?: Buffer | null };
 
 /** A stored row as fold reads it; the document only when `body` was fetched, its large fields as bytes until they are read. */
-const readLedgerRow = ({ body, ...row }: StoredLedgerRow): LedgerRow => {
+const readLedgerRow = ({ body, confirmedAt, confirmedRank, ...stored }: StoredLedgerRow): LedgerRow => {
+  const row = { ...stored, versions: bare<LedgerRow['versions'][string]>() };
+  for (const [name, [at, rank, hash]] of Object.entries(stored.versions))
+    row.versions[name] = [confirmedAt ?? at, confirmedRank ?? rank, hash];
   if (body == null) return { ...row, document: row.revision === 0 || row.tombstone ? {} : null };
   return { ...row, document: readRecord(unpackDocument(body)).value as CallDocument };
+};
+
+/** The version of every field, where one record said them all again; undefined otherwise. @param before the row as it is stored */
+const confirmationOf = ({ versions }: LedgerRow, before: LedgerRow | undefined) => {
+  const all = Object.entries(versions);
+  const [[, first] = []] = all;
+  const isAgain = all.every(
+    ([name, [at, rank, hash]]) => at === first?.[0] && rank === first[1] && hash === before?.versions[name]?.[2],
+  );
+  return isAgain && all.length === Object.keys(before?.versions ?? {}).length ? first : undefined;
 };
 
 /** Version of the privacy rules of the observations. */
@@ -120,7 +135,7 @@ export const foldIntoLedger = async (
   for (const [id, row] of rows)
     if (privacy !== undefined && isOlder(row)) rows.set(id, foldRules(row, privacy.sanitize, privacy.version));
   const moved = foldCalls(rows, byCall, rules).filter((row) => row.versions !== before.get(row.callId)?.versions);
-  await updateRows(tx, moved, rules.processedField);
+  await updateRows(tx, moved, rules.processedField, before);
   const known = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
   const replaced = known.map((row) => rowOf(rows, row.callId)).filter((row) => row.revision > 0);
   const changed = [...inserted.values(), ...known];
@@ -306,11 +321,16 @@ const timeOf = (row: LedgerRow, path: string): number | null => parseTimestamp(v
 /** In statements. */
 const sentTypes = { int: 'int', bool: 'bool', json: 'text', text: 'text', timestamp: 'float8' };
 
-/** Columns of `ledger` with their names and types in `writtenRows`. Call and processing time change only with the document. */
+/**
+ * Columns of `ledger` with their names and types in `writtenRows`. Call and processing time change only with the document. Where a
+ * record says all values again, as most that are read again do, its instant stands once beside the versions.
+ */
 const columnsWritten = [
   ['revision', 'revision', 'int'],
   ['tombstone', 'tombstone', 'bool'],
-  ['fields', 'versions', 'json'],
+  ['fields', 'versions', 'json', 'unlessConfirmed'],
+  ['confirmed_at', 'confirmedAt', 'timestamp'],
+  ['confirmed_rank', 'confirmedRank', 'int'],
   ['field_changes', 'changes', 'json'],
   ['call_timestamp', 'timestamp', 'timestamp', 'ofDocument'],
   ['processed_at', 'processed', 'timestamp', 'ofDocument'],
@@ -322,16 +342,21 @@ const columnsWritten = [
   ['privacy_version', 'rules', 'text'],
 ] as const;
 
-const writtenRows = (rows: readonly LedgerRow[], processedField: string) =>
-  rows.map((row) => ({
-    ...row,
-    ...row.seenBy,
-    versions: JSON.stringify(row.versions),
-    hasDocument: row.document !== null,
-    timestamp: timeOf(row, 'timestamp'),
-    processed: timeOf(row, processedField),
-    changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
-  }));
+const writtenRows = (rows: readonly LedgerRow[], processedField: string, before?: ReadonlyMap<string, LedgerRow>) =>
+  rows.map((row) => {
+    const confirmed = confirmationOf(row, before?.get(row.callId));
+    return {
+      ...row,
+      ...row.seenBy,
+      versions: confirmed === undefined ? JSON.stringify(row.versions) : null,
+      confirmedAt: confirmed?.[0],
+      confirmedRank: confirmed?.[1],
+      hasDocument: row.document !== null,
+      timestamp: timeOf(row, 'timestamp'),
+      processed: timeOf(row, processedField),
+      changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
+    };
+  });
 
 const writtenTypes = {
   callId: 'text',
@@ -339,15 +364,22 @@ const writtenTypes = {
   ...Object.fromEntries(columnsWritten.map(([, name, type]) => [name, sentTypes[type]])),
 };
 
-const updateRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
+/** @param before the rows as they are stored; without them every column is written. */
+const updateRows = async (
+  tx: Transaction,
+  rows: readonly LedgerRow[],
+  processedField: string,
+  before?: ReadonlyMap<string, LedgerRow>,
+): Promise<void> => {
   if (rows.length === 0) return;
-  const set = columnsWritten.map(([column, name, type, ofDocument]) => {
+  const set = columnsWritten.map(([column, name, type, kept]) => {
     const value = type === 'timestamp' ? toTimestamp(`u."${name}"`) : `u."${name}"${type === 'json' ? '::jsonb' : ''}`;
-    return ofDocument
+    if (kept === 'unlessConfirmed') return `${column} = coalesce(${value}, l.${column})`;
+    return kept === 'ofDocument'
       ? `${column} = CASE WHEN "hasDocument" THEN ${value} ELSE l.${column} END`
       : `${column} = ${value}`;
   });
-  const written = unnest(writtenRows(rows, processedField), writtenTypes);
+  const written = unnest(writtenRows(rows, processedField, before), writtenTypes);
   await tx.query`UPDATE ledger l SET ${raw(set.join(', '))} FROM ${written} WHERE l.call_id = "callId"`;
 };
 
