@@ -37,8 +37,10 @@ export const activity =
     try {
       return await work({ signal: context.cancellationSignal, attempt, resume, onProgress }, ...input);
     } catch (error) {
-      deps.log('activity failed', { activity: name, error });
-      throw toActivityFailure(error);
+      const failure = toActivityFailure(error);
+      // Cancelled work has not failed: an operator, or a worker that stops, asked for it.
+      if (!(failure instanceof CancelledFailure)) deps.log('activity failed', { activity: name, error });
+      throw failure;
     } finally {
       clearInterval(beat);
     }
@@ -47,6 +49,7 @@ export const activity =
 /** The one place where our errors become Temporal's. */
 const toActivityFailure = (error: unknown): Error => {
   if (error instanceof CancelledFailure || error instanceof ApplicationFailure) return error;
+  if (error instanceof Error && error.cause instanceof CancelledFailure) return error.cause;
   if (error instanceof CallsyncError)
     return ApplicationFailure.create({
       type: error.code,

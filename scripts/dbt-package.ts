@@ -1,7 +1,7 @@
 /** The marts as models of a dbt package, with staging models, sources, macros and descriptions: every generated file by path. */
 import { stringify } from 'yaml';
 import { type Column, type ColumnType, columnsOf, type Table, tables, wordsView } from '../schemas/tables.ts';
-import type { Mart, MartDialect, MartType } from '../src/marts/mart.ts';
+import { joinByCall, type Mart, type MartDialect, type MartType } from '../src/marts/mart.ts';
 import { marts } from '../src/marts/render-views.ts';
 import { bigqueryFragments } from '../src/warehouse/bigquery/dialect.ts';
 import type { Fragments } from '../src/warehouse/fragments.ts';
@@ -82,6 +82,7 @@ const dialect: MartDialect = {
   field_pivots: () => call('field_pivots'),
   field_keys: () => call('field_keys'),
   field_columns: (relation) => call('field_columns', relation),
+  join_by_call: joinByCall(false),
 };
 
 /**

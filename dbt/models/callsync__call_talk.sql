@@ -5,154 +5,6 @@
   pre_hook='{{ callsync.callsync_delete_changed() }}'
 ) }}
 {% if var('callsync_incremental', false) %}SELECT q.*, k.load_id AS callsync_load_id FROM ({% endif %}
-WITH timed AS (
-  SELECT
-    u.call_id,
-    u.side,
-    u.word_count,
-    CASE WHEN u.duration * {{ callsync.callsync_factor("utterance_duration") }} >= 0 THEN u.start_offset * {{ callsync.callsync_factor("utterance_start") }} END AS start_seconds,
-    CASE WHEN u.duration * {{ callsync.callsync_factor("utterance_duration") }} >= 0 THEN u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} END AS end_seconds
-  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
-  WHERE u.side IS NOT NULL
-),
-placed AS (
-  SELECT *, MAX(end_seconds) OVER (
-    PARTITION BY call_id ORDER BY start_seconds, end_seconds
-    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-  ) AS said_until, MAX(end_seconds) OVER (
-    PARTITION BY call_id, side ORDER BY start_seconds, end_seconds
-    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-  ) AS side_until FROM timed
-),
-measured AS (
-  SELECT
-    *,
-    CASE
-      WHEN said_until IS NULL OR start_seconds > said_until THEN end_seconds - start_seconds
-      WHEN end_seconds > said_until THEN end_seconds - said_until
-      WHEN end_seconds IS NOT NULL THEN 0
-    END AS speech_time,
-    CASE
-      WHEN side_until IS NULL OR start_seconds > side_until THEN end_seconds - start_seconds
-      WHEN end_seconds > side_until THEN end_seconds - side_until
-      WHEN end_seconds IS NOT NULL THEN 0
-    END AS side_time,
-    CASE WHEN start_seconds > said_until THEN ROUND((start_seconds - said_until) * 1000000) / 1000000 + 0 END AS gap
-  FROM placed
-),
-talk AS (
-  SELECT
-    call_id,
-    {{ callsync.callsync_int("SUM(word_count)") }} AS words,
-    SUM(CASE WHEN side = 'in' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_in,
-    SUM(CASE WHEN side = 'out' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_out,
-    SUM(side_time) AS talk_all,
-    SUM(speech_time) AS speech,
-    SUM(CASE WHEN gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS silence,
-    MAX(CASE WHEN gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS longest_silence,
-    MAX(end_seconds) - MIN(start_seconds) AS span
-  FROM measured
-  GROUP BY call_id
-),
-intervals AS (
-  SELECT call_id, speaker, start_seconds, end_seconds FROM (WITH spoken AS (
-  SELECT u.call_id, u.side AS speaker, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
-  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
-  WHERE u.side IS NOT NULL AND u.duration >= 0 AND u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} IS NOT NULL
-  UNION ALL
-  SELECT u.call_id, '*' AS speaker, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
-  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
-  WHERE u.side IS NOT NULL AND u.duration >= 0 AND u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} IS NOT NULL
-),
-marked AS (
-  SELECT *, CASE WHEN start_seconds <= MAX(end_seconds) OVER (
-    PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
-    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-  ) THEN 0 ELSE 1 END AS begins FROM spoken
-),
-numbered AS (
-  SELECT
-    *,
-    SUM(begins) OVER (
-      PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS interval_number
-  FROM marked
-)
-SELECT
-  call_id,
-  speaker,
-  interval_number,
-  MIN(start_seconds) AS start_seconds,
-  MAX(end_seconds) AS end_seconds
-FROM numbered
-GROUP BY call_id, speaker, interval_number) AS i WHERE speaker <> '*'
-),
-interrupting AS (
-  SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
-  FROM intervals AS a
-  JOIN intervals AS b ON b.call_id = a.call_id AND b.speaker <> a.speaker
-  WHERE ROUND((a.start_seconds - b.start_seconds) * 1000000) / 1000000 + 0 > 0 AND ROUND((b.end_seconds - a.start_seconds) * 1000000) / 1000000 + 0 > 0
-),
-interruptions AS (
-  SELECT
-    call_id,
-    COUNT(*) AS interruptions,
-    SUM(CASE WHEN speaker = 'in' THEN 1 ELSE 0 END) AS interruptions_in,
-    SUM(CASE WHEN speaker = 'out' THEN 1 ELSE 0 END) AS interruptions_out
-  FROM interrupting
-  GROUP BY call_id
-),
-ranked AS (
-  SELECT
-    *,
-    ROW_NUMBER() OVER (
-      PARTITION BY call_id
-      ORDER BY CASE WHEN length_seconds IS NULL THEN 1 ELSE 0 END, length_seconds DESC, turn_index
-    ) AS nth
-  FROM (WITH spoken AS (
-  SELECT
-    u.call_id,
-    u.side,
-    u.word_count,
-    u.utterance_index,
-    COALESCE(u.start_offset, 0) AS place,
-    u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds,
-    u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
-  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
-  WHERE u.side IS NOT NULL
-),
-marked AS (
-  SELECT *, CASE WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0 ELSE 1 END AS begins FROM spoken
-),
-numbered AS (
-  SELECT
-    *,
-    SUM(begins) OVER (
-      PARTITION BY call_id ORDER BY place, utterance_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS turn_index
-  FROM marked
-)
-SELECT
-  call_id,
-  turn_index,
-  side,
-  COUNT(*) AS utterances,
-  {{ callsync.callsync_int("SUM(word_count)") }} AS words,
-  MAX(end_seconds) - MIN(start_seconds) AS length_seconds
-FROM numbered
-GROUP BY call_id, turn_index, side) AS t
-),
-turns AS (
-  SELECT
-    call_id,
-    COUNT(*) AS turns,
-    MAX(length_seconds) AS longest,
-    MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
-  FROM ranked
-  GROUP BY call_id
-)
 SELECT
   c.call_id,
   c.call_timestamp,
@@ -233,7 +85,148 @@ LEFT JOIN (SELECT
 FROM {{ callsync.callsync_changed(ref('stg_callsync__metadata')) }} AS m
 WHERE {{ callsync.callsync_field_keys() }}
 GROUP BY call_id) AS f ON f.call_id = c.call_id) AS c
-LEFT JOIN talk AS t ON t.call_id = c.call_id
-LEFT JOIN turns AS n ON n.call_id = c.call_id
-LEFT JOIN interruptions AS i ON i.call_id = c.call_id
+LEFT JOIN (
+WITH timed AS (
+  SELECT
+    u.call_id,
+    u.side,
+    u.word_count,
+    CASE WHEN u.duration * {{ callsync.callsync_factor("utterance_duration") }} >= 0 THEN u.start_offset * {{ callsync.callsync_factor("utterance_start") }} END AS start_seconds,
+    CASE WHEN u.duration * {{ callsync.callsync_factor("utterance_duration") }} >= 0 THEN u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} END AS end_seconds
+  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
+  WHERE u.side IS NOT NULL AND TRUE
+),
+placed AS (
+  SELECT *, MAX(end_seconds) OVER (
+    PARTITION BY call_id ORDER BY start_seconds, end_seconds
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  ) AS said_until, MAX(end_seconds) OVER (
+    PARTITION BY call_id, side ORDER BY start_seconds, end_seconds
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  ) AS side_until FROM timed
+),
+measured AS (
+  SELECT
+    *,
+    CASE
+      WHEN said_until IS NULL OR start_seconds > said_until THEN end_seconds - start_seconds
+      WHEN end_seconds > said_until THEN end_seconds - said_until
+      WHEN end_seconds IS NOT NULL THEN 0
+    END AS speech_time,
+    CASE
+      WHEN side_until IS NULL OR start_seconds > side_until THEN end_seconds - start_seconds
+      WHEN end_seconds > side_until THEN end_seconds - side_until
+      WHEN end_seconds IS NOT NULL THEN 0
+    END AS side_time,
+    CASE WHEN start_seconds > said_until THEN ROUND((start_seconds - said_until) * 1000000) / 1000000 + 0 END AS gap
+  FROM placed
+)
+SELECT
+  call_id,
+  {{ callsync.callsync_int("SUM(word_count)") }} AS words,
+  SUM(CASE WHEN side = 'in' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_in,
+  SUM(CASE WHEN side = 'out' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_out,
+  SUM(side_time) AS talk_all,
+  SUM(speech_time) AS speech,
+  SUM(CASE WHEN gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS silence,
+  MAX(CASE WHEN gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS longest_silence,
+  MAX(end_seconds) - MIN(start_seconds) AS span
+FROM measured
+GROUP BY call_id
+) AS t ON t.call_id = c.call_id
+LEFT JOIN (
+WITH ranked AS (
+  SELECT *, ROW_NUMBER() OVER (
+    PARTITION BY call_id ORDER BY CASE WHEN length_seconds IS NULL THEN 1 ELSE 0 END, length_seconds DESC, turn_index
+  ) AS nth FROM (WITH spoken AS (
+  SELECT
+    u.call_id,
+    u.side,
+    u.word_count,
+    u.utterance_index,
+    COALESCE(u.start_offset, 0) AS place,
+    u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds,
+    u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
+  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
+  WHERE u.side IS NOT NULL
+),
+marked AS (
+  SELECT *, CASE WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0 ELSE 1 END AS begins FROM spoken
+),
+numbered AS (
+  SELECT
+    *,
+    SUM(begins) OVER (
+      PARTITION BY call_id ORDER BY place, utterance_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS turn_index
+  FROM marked
+)
+SELECT
+  call_id,
+  turn_index,
+  side,
+  COUNT(*) AS utterances,
+  {{ callsync.callsync_int("SUM(word_count)") }} AS words,
+  MAX(end_seconds) - MIN(start_seconds) AS length_seconds
+FROM numbered
+GROUP BY call_id, turn_index, side) AS t WHERE TRUE
+)
+SELECT
+  call_id,
+  COUNT(*) AS turns,
+  MAX(length_seconds) AS longest,
+  MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
+FROM ranked
+GROUP BY call_id
+) AS n ON n.call_id = c.call_id
+LEFT JOIN (
+WITH intervals AS (
+  SELECT * FROM (WITH spoken AS (
+  SELECT u.call_id, u.side AS speaker, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
+  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
+  WHERE u.side IS NOT NULL AND u.duration >= 0 AND u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} IS NOT NULL
+  UNION ALL
+  SELECT u.call_id, '*' AS speaker, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} AS start_seconds, u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} AS end_seconds
+  FROM {{ callsync.callsync_changed(ref('stg_callsync__utterances')) }} AS u
+  WHERE u.side IS NOT NULL AND u.duration >= 0 AND u.start_offset * {{ callsync.callsync_factor("utterance_start") }} + u.duration * {{ callsync.callsync_factor("utterance_duration") }} IS NOT NULL
+),
+marked AS (
+  SELECT *, CASE WHEN start_seconds <= MAX(end_seconds) OVER (
+    PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+  ) THEN 0 ELSE 1 END AS begins FROM spoken
+),
+numbered AS (
+  SELECT
+    *,
+    SUM(begins) OVER (
+      PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS interval_number
+  FROM marked
+)
+SELECT
+  call_id,
+  speaker,
+  interval_number,
+  MIN(start_seconds) AS start_seconds,
+  MAX(end_seconds) AS end_seconds
+FROM numbered
+GROUP BY call_id, speaker, interval_number) AS i WHERE speaker <> '*' AND TRUE
+),
+interrupting AS (
+  SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
+  FROM intervals AS a
+  JOIN intervals AS b ON b.call_id = a.call_id AND b.speaker <> a.speaker
+  WHERE ROUND((a.start_seconds - b.start_seconds) * 1000000) / 1000000 + 0 > 0 AND ROUND((b.end_seconds - a.start_seconds) * 1000000) / 1000000 + 0 > 0
+)
+SELECT
+  call_id,
+  COUNT(*) AS interruptions,
+  SUM(CASE WHEN speaker = 'in' THEN 1 ELSE 0 END) AS interruptions_in,
+  SUM(CASE WHEN speaker = 'out' THEN 1 ELSE 0 END) AS interruptions_out
+FROM interrupting
+GROUP BY call_id
+) AS i ON i.call_id = c.call_id
 {% if var('callsync_incremental', false) %}) AS q JOIN {{ ref('stg_callsync__calls') }} AS k ON k.call_id = q.call_id{% endif %}

@@ -113,11 +113,21 @@ export interface MartDialect extends Omit<Fragments, 'day' | 'day_start' | 'hour
   field_columns(relation: string): string;
   /** Joins of each configured key to a call `c`; absent where mart field_texts has them all. */
   field_joins?(): string;
+  /** Joins rows that `query` makes of each call to the calls `c`. Relations in it must fulfil the condition `isOfCall`. */
+  join_by_call(alias: string, query: (isOfCall: (alias: string) => string) => string): string;
 }
+
+/** @param isLateral the rows of a call are found by an index: a question about few calls then reads no others. */
+export const joinByCall =
+  (isLateral: boolean): MartDialect['join_by_call'] =>
+  (alias, query) => {
+    const isOfCall = (one: string) => (isLateral ? `${one}.call_id = c.call_id` : 'TRUE');
+    return `LEFT JOIN${isLateral ? ' LATERAL' : ''} (\n${query(isOfCall)}\n) AS ${alias} ON ${alias}.call_id = c.call_id`;
+  };
 
 /** The dialect of a warehouse's views, with the settings written into them. */
 export const createDialect = (
-  { fragments, literal, joinsKeys }: Pick<Place, 'fragments' | 'literal' | 'joinsKeys'>,
+  { fragments, literal, joinsByCall }: Pick<Place, 'fragments' | 'literal' | 'joinsByCall'>,
   settings: MartSettings,
   relations: Pick<MartDialect, 'table' | 'mart'>,
 ): MartDialect => ({
@@ -136,7 +146,7 @@ export const createDialect = (
       .map(({ key, name }) => `,\n  MAX(CASE WHEN key = ${literal(key)} THEN value END) AS ${name}`)
       .join(''),
   field_keys: () => `key IN (${settings.fields.map(({ key }) => literal(key)).join(', ') || 'NULL'})`,
-  ...(joinsKeys && {
+  ...(joinsByCall && {
     field_joins: () =>
       settings.fields
         .map(({ key }, at) => {
@@ -145,10 +155,11 @@ export const createDialect = (
         })
         .join(''),
   }),
+  join_by_call: joinByCall(joinsByCall === true),
   field_columns: (relation) =>
     settings.fields
       .map(({ name, type, decimal }, at) => {
-        const text = joinsKeys ? `f${at}.value` : `${relation}.${name}`;
+        const text = joinsByCall ? `f${at}.value` : `${relation}.${name}`;
         if (type === 'text') return `,\n  ${text} AS ${name}`;
         const isWritten = decimal !== undefined && ['numeric', 'integer'].includes(type);
         const [mark, other] = decimal === 'comma' ? [',', '.'] : ['.', ','];

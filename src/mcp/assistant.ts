@@ -61,6 +61,9 @@ const speechNote =
  */
 const running = new Map<string, AbortController>();
 
+/** Days that the tool of completeness shows one by one: a year took 92 KB. */
+const mostDays = 31;
+
 /** The server of one user; a transport connects it. @param session of a request over HTTP */
 export const createAssistant = (options: AssistantOptions, user: string, session?: string): McpServer => {
   const { place, reader, limits, search, analytics } = options;
@@ -164,20 +167,26 @@ export const createAssistant = (options: AssistantOptions, user: string, session
 
   addTool(
     'completeness',
-    'Says for each business day how many calls it has and what part of it is proven complete, and how far the verdicts of each level reach. Check it before you report figures.',
+    `Says which business days are proven complete, and how far the verdicts of each level reach. Check it before you report figures. "ranges" has all days, newest first, where days in a row with the same completeness are one range; "days" has the newest ${mostDays} one by one.`,
     z.strictObject({
       from: day.optional().describe('first day; all days by default'),
       to: day.optional().describe('last day, inclusive'),
     }),
-    { ...cutShape, levels: z.looseObject({}), days: rowsSchema },
+    { ...cutShape, levels: z.looseObject({}), ranges: rowsSchema, days: rowsSchema },
     async ({ from, to }, ask) => {
       const within = [from && `business_day >= DATE '${from}'`, to && `business_day <= DATE '${to}'`].filter(Boolean);
-      const days = await ask(
-        `SELECT business_day, calls, proven_share, completeness, last_compared_at FROM ${mart('completeness_daily')}
-${within.length === 0 ? '' : `WHERE ${within.join(' AND ')}\n`}ORDER BY business_day DESC`,
-      );
-      const json = `"levels":${JSON.stringify(levels)},${days.head},"days":[${days.rows.join(',')}]`;
-      return { json, rows: days.rows.length };
+      const asked = `${mart('completeness_daily')}${within.length === 0 ? '' : ` WHERE ${within.join(' AND ')}`}`;
+      const [ranges, days] = await Promise.all([
+        ask(`SELECT MIN(business_day) AS first_day, MAX(business_day) AS last_day, COUNT(*) AS days, SUM(calls) AS calls,
+MIN(proven_share) AS least_proven_share, completeness, MIN(last_compared_at) AS compared_since
+FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY business_day)
+        - ROW_NUMBER() OVER (PARTITION BY completeness ORDER BY business_day) AS run FROM ${asked}) AS d
+GROUP BY completeness, run ORDER BY first_day DESC`),
+        ask(`SELECT business_day, calls, proven_share, completeness, last_compared_at
+FROM ${asked} ORDER BY business_day DESC LIMIT ${mostDays}`),
+      ]);
+      const json = `"levels":${JSON.stringify(levels)},${ranges.head},"ranges":[${ranges.rows.join(',')}],"days":[${days.rows.join(',')}]`;
+      return { json, rows: ranges.rows.length + days.rows.length };
     },
   );
 

@@ -44,8 +44,8 @@ export interface Place {
   readonly fragments: Fragments;
   /** A table or view of one of the two, as SQL names it. */
   relation(schema: string, name: string): string;
-  /** Marts join each configured key by itself, because the planner drops the joins that a question does not need. */
-  readonly joinsKeys?: true;
+  /** An index finds the rows of a call: marts join these call by call, and the planner drops joins that a question does not need. */
+  readonly joinsByCall?: true;
   /** Columns that stand for `words` of table utterances; by default that column. */
   readonly words?: readonly Readonly<Record<'name' | 'type' | 'description', string>>[];
   /** A text as a constant of SQL. */

@@ -153,7 +153,7 @@ test('a record with which every answer fails', async () => {
   const named = (await why(range.from)).find(({ text }) => text.includes('cannot be read'));
   await here.simulator.configure({ quirks: { poison: [] } });
   expect(named).toMatchObject({ warehouse: null, command: `callsync backfill --force ${asked(range.from)}` });
-  expect(named?.text).toMatch(/1 calls cannot be read.*only the operator of the service/);
+  expect(named?.text).toMatch(/1 call cannot be read.*only the operator of the service/);
   await settle(range);
 });
 

@@ -163,12 +163,20 @@ test('a business day is as proven as the UTC windows that it touches; the latest
   expect(days).toEqual([...[day('1', 23, 0), day('2', 24, 0), day('3', 12, 11), day('4', 1, 1)], ...days.slice(4)]);
 });
 
+const planOf = async (columns: string, mart = 'calls_wide'): Promise<string> =>
+  JSON.stringify(
+    await here.postgres.ask(`EXPLAIN SELECT ${columns} FROM {marts}.${mart} WHERE call_timestamp > now()`),
+  );
+
 test('on PostgreSQL, a question reads the rows of the configured keys that it names, and groups none', async () => {
-  const planOf = async (columns: string): Promise<string> =>
-    JSON.stringify(await here.postgres.ask(`EXPLAIN SELECT ${columns} FROM {marts}.calls_wide WHERE status = 'void'`));
   const [none, one, two] = [await planOf('agent'), await planOf('deal_value'), await planOf('deal_value, queue')];
   expect([none, one, two].map((plan) => plan.split('on metadata').length - 1)).toEqual([0, 1, 2]);
   expect(none + one + two).not.toContain('Aggregate');
+});
+
+test('on PostgreSQL, talk is measured for the calls that a question asks for alone', async () => {
+  const [all, times] = [await planOf('*', 'call_talk'), await planOf('words', 'call_talk')];
+  expect([all, times].map((plan) => plan.split('Index Cond: (call_id = c.call_id)').length - 1)).toEqual([3, 1]);
 });
 
 test('views are replaced only where their definition has changed, also when they lose a column', async () => {

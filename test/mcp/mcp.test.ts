@@ -84,11 +84,15 @@ describe('over standard input and output', async () => {
   });
 
   test('the days and the meaning of proven come from the warehouse', async () => {
-    const { days, levels } = await call(restricted, 'completeness', { from: '2026-02-03', to: '2026-02-10' });
+    const { days, ranges, levels } = await call(restricted, 'completeness', { from: '2026-02-03', to: '2026-02-10' });
     const expected = await here.postgres.ask(
       `SELECT business_day, calls, completeness FROM {marts}.completeness_daily WHERE business_day BETWEEN '2026-02-03' AND '2026-02-10' ORDER BY 1 DESC`,
     );
     expect(days).toMatchObject(expected);
+    const states = expected.filter(({ completeness }, at) => completeness !== expected[at - 1]?.completeness);
+    expect(ranges).toMatchObject(
+      states.map(({ completeness, business_day }) => ({ completeness, last_day: business_day })),
+    );
     expect(Object.keys(levels)).toEqual(['guards', 'rows']);
     const { proven, reasons } = await call(restricted, 'explain_day', { day: '2026-02-03' });
     const command = 'callsync backfill --from 2026-02-03 --to 2026-02-04';

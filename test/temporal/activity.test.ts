@@ -1,5 +1,6 @@
 /** The wrapper of every activity: what Temporal gets of progress and of errors. */
 import { asyncLocalStorage } from '@temporalio/activity';
+import { CancelledFailure } from '@temporalio/common';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type ActivityRun, activity } from '../../activities/activity.ts';
 import { terminal, transient } from '../../src/lib/errors.ts';
@@ -54,3 +55,13 @@ test.each([
   await expect(runWith(undefined, failing)).rejects.toMatchObject(expected);
   expect(logged).toEqual(['activity failed']);
 });
+
+test.each([new CancelledFailure('stop'), new DOMException('stop', { cause: new CancelledFailure('stop') })])(
+  'a cancelled activity is no failed one: %s',
+  async (error) => {
+    logged.length = 0;
+    const cancelled = activity(deps, 'cancelled', () => Promise.reject(error));
+    await expect(runWith(undefined, cancelled)).rejects.toThrow(CancelledFailure);
+    expect(logged).toEqual([]);
+  },
+);

@@ -68,6 +68,17 @@ test('a valid delivery in gzip is verified as it came, and stored as it would ha
   expect([row?.body, row?.body_hash]).toEqual([body, createHash('sha256').update(body).digest()]);
 });
 
+test('a valid delivery in another charset is stored in UTF-8; in an unknown charset, as it came', async () => {
+  const latin = Buffer.from('{"unique_id":"é"}', 'latin1');
+  const types = { klingon: latin, 'iso-8859-1': Buffer.from('{"unique_id":"é"}') };
+  for (const [charset, expected] of Object.entries(types)) {
+    const type = `application/json; Charset="${charset}"`;
+    expect(await statusOf({ ...deliveryHeaders(latin, charset), 'Content-Type': type }, latin)).toBe(200);
+    const row = (await stored()).find(({ delivery_id }) => delivery_id === charset);
+    expect([row?.body, row?.body_hash]).toEqual([expected, createHash('sha256').update(expected).digest()]);
+  }
+});
+
 test('a valid delivery with too much in its gzip is stored as it came, and its headers decide nothing', async () => {
   const bomb = gzipSync(Buffer.alloc(50_000_000));
   const held = process.memoryUsage().rss;
@@ -120,8 +131,11 @@ test.each([
   ...'/ /webhook/ //webhook /Webhook /webhook/../webhook /./webhook /webhook%00 /webhook;x'.split(' '),
   ...'/webhook%2f /healthz/webhook /%2e%2e/webhook'.split(' '),
   '/webhook\\',
-])('path %s: 404, and nothing is stored', async (path) => {
+])('path %s: 404, counted, and nothing is stored', async (path) => {
+  const counted = async () => /refused_total\{reason="path"\} (\d+)/.exec(await started.registry.metrics())?.[1];
+  const before = Number((await counted()) ?? 0);
   expect((await answerTo(head(deliveryHeaders(body, '1'), `POST ${path} HTTP/1.1`), body))?.status).toBe(404);
+  expect(Number(await counted())).toBe(before + 1);
   expect(await stored()).toEqual([]);
 });
 

@@ -44,8 +44,8 @@ times if analytics.units is set. manifest.json counts the rows. If you stop an e
       const { calls, undated, files } = await exportCalls(store, input, { signal, onProgress });
       if (undated > 0)
         say(`Left out: ${countOf(undated, 'call')} without a time. Omit --from and --to to export all calls.`);
-      const rows = Object.entries(files).map(([name, count]) => `  ${name.padEnd(22)} ${count} rows`);
-      return [{ folder, format, calls, undated, files }, [`${calls} calls in ${given}`, ...rows].join('\n')];
+      const rows = Object.entries(files).map(([name, count]) => `  ${name.padEnd(22)} ${countOf(count, 'row')}`);
+      return [{ folder, format, calls, undated, files }, [`${countOf(calls, 'call')} in ${given}`, ...rows].join('\n')];
     } catch (error) {
       if (!signal.aborted) throw error;
       say('Stopped; no files were written.');

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { openWarehouse } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
 import { refuseEmptyRange } from '../../app/temporal.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { readSpeaker } from '../../marts/mart.ts';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
@@ -33,8 +34,10 @@ const renderCall = ({ callId, callTimestamp, language, hits }: FoundCall): strin
 const render = ({ calls, more, pending }: SearchResult): string =>
   lines(
     calls.map(renderCall),
-    calls.length === 0 ? 'No call has it.' : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
-    pending > 0 && `${pending} loaded calls are not indexed yet, so they are missing from the results.`,
+    calls.length > 0
+      ? `${countOf(calls.length, 'call')}${more ? ', and more: --limit shows them' : ''}`
+      : 'No call has it.',
+    pending > 0 && `Not indexed yet, and so missing from the results: ${countOf(pending, 'loaded call')}.`,
   );
 
 const toJson = ({ calls, more, pending }: SearchResult) => ({

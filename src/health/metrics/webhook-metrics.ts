@@ -31,9 +31,7 @@ export const createWebhookMetrics = (registry: Registry) => {
     accepted,
     /** Refused deliveries, by address or signature. */
     rejected: counter('rejected_total', 'Deliveries that got 403, by reason.', ['reason']),
-    refused: counter('refused_total', 'Deliveries that the receiver did not store, for lack of room or time.', [
-      'reason',
-    ]),
+    refused: counter('refused_total', 'Requests that were not stored: no room, no time, another path.', ['reason']),
     connectionsDropped: counter('connections_dropped_total', 'Connections closed to make room for others.'),
     drained: counter('drained_total', 'Deliveries brought from the spool to the inbox.'),
     wakeFailures: counter('wake_failures_total', 'Failed attempts to wake the inbox merge.'),

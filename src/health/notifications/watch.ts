@@ -79,7 +79,7 @@ const find = (wrong: readonly NoticedCondition[], one: { readonly condition: str
   wrong.find(({ condition, subject }) => condition === one.condition && subject === one.subject);
 
 const describeEnd = ({ condition, subject }: { readonly condition: string; readonly subject: string }): string =>
-  `${condition.replaceAll('_', ' ')}${subject === '' ? '' : ` of warehouse ${subject}`}: over.`;
+  `The condition ${condition.replaceAll('_', ' ')}${subject === '' ? '' : ` of warehouse ${subject}`} is over.`;
 
 /** Queues a message for each of the channels, under one id. */
 export const queue = async (

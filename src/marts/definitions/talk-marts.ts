@@ -119,6 +119,71 @@ FROM numbered
 GROUP BY call_id, turn_index, side`,
 });
 
+/** Times by call. No intervals are needed: each utterance adds the time after all that was said before it, and one sort is enough. */
+const talk = (d: MartDialect, isOfCall: string): string => `WITH timed AS (
+  SELECT
+    u.call_id,
+    u.side,
+    u.word_count,
+    CASE WHEN ${length(d)} >= 0 THEN ${start(d)} END AS start_seconds,
+    CASE WHEN ${length(d)} >= 0 THEN ${end(d)} END AS end_seconds
+  FROM ${d.table('utterances')} AS u
+  WHERE u.side IS NOT NULL AND ${isOfCall}
+),
+placed AS (
+  SELECT *, ${saidUntil('call_id')} AS said_until, ${saidUntil('call_id, side')} AS side_until FROM timed
+),
+measured AS (
+  SELECT
+    *,
+    ${timeAfter('said_until')} AS speech_time,
+    ${timeAfter('side_until')} AS side_time,
+    CASE WHEN start_seconds > said_until THEN ${toMicroseconds('start_seconds - said_until')} END AS gap
+  FROM placed
+)
+SELECT
+  call_id,
+  ${d.int('SUM(word_count)')} AS words,
+  SUM(CASE WHEN side = 'in' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_in,
+  SUM(CASE WHEN side = 'out' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_out,
+  SUM(side_time) AS talk_all,
+  SUM(speech_time) AS speech,
+  SUM(CASE WHEN gap > ${d.silence_gap()} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS silence,
+  MAX(CASE WHEN gap > ${d.silence_gap()} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS longest_silence,
+  MAX(end_seconds) - MIN(start_seconds) AS span
+FROM measured
+GROUP BY call_id`;
+
+const turns = (d: MartDialect, isOfCall: string): string => `WITH ranked AS (
+  SELECT *, ROW_NUMBER() OVER (
+    PARTITION BY call_id ORDER BY CASE WHEN length_seconds IS NULL THEN 1 ELSE 0 END, length_seconds DESC, turn_index
+  ) AS nth FROM ${d.mart('speech_turns')} AS t WHERE ${isOfCall}
+)
+SELECT
+  call_id,
+  COUNT(*) AS turns,
+  MAX(length_seconds) AS longest,
+  MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
+FROM ranked
+GROUP BY call_id`;
+
+const interruptions = (d: MartDialect, isOfCall: string): string => `WITH intervals AS (
+  SELECT * FROM ${d.mart('speech_intervals')} AS i WHERE speaker <> '*' AND ${isOfCall}
+),
+interrupting AS (
+  SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
+  FROM intervals AS a
+  JOIN intervals AS b ON b.call_id = a.call_id AND b.speaker <> a.speaker
+  WHERE ${toMicroseconds('a.start_seconds - b.start_seconds')} > 0 AND ${toMicroseconds('b.end_seconds - a.start_seconds')} > 0
+)
+SELECT
+  call_id,
+  COUNT(*) AS interruptions,
+  SUM(CASE WHEN speaker = 'in' THEN 1 ELSE 0 END) AS interruptions_in,
+  SUM(CASE WHEN speaker = 'out' THEN 1 ELSE 0 END) AS interruptions_out
+FROM interrupting
+GROUP BY call_id`;
+
 const callTalk = defineMart({
   name: 'call_talk',
   perCall: true,
@@ -153,80 +218,7 @@ calls.agent
 +longest_monologue_seconds float The longest turn.
 +longest_monologue_side text Side that holds the longest monologue.
 +words_per_minute float Words per minute of talk.`,
-  // Reads each view once, and joins calls_wide last, because PostgreSQL evaluates a view at each mention. Talk needs no intervals:
-  // each utterance adds the time after all that was said before it, and one sort is enough.
-  query: (d, select) => `WITH timed AS (
-  SELECT
-    u.call_id,
-    u.side,
-    u.word_count,
-    CASE WHEN ${length(d)} >= 0 THEN ${start(d)} END AS start_seconds,
-    CASE WHEN ${length(d)} >= 0 THEN ${end(d)} END AS end_seconds
-  FROM ${d.table('utterances')} AS u
-  WHERE u.side IS NOT NULL
-),
-placed AS (
-  SELECT *, ${saidUntil('call_id')} AS said_until, ${saidUntil('call_id, side')} AS side_until FROM timed
-),
-measured AS (
-  SELECT
-    *,
-    ${timeAfter('said_until')} AS speech_time,
-    ${timeAfter('side_until')} AS side_time,
-    CASE WHEN start_seconds > said_until THEN ${toMicroseconds('start_seconds - said_until')} END AS gap
-  FROM placed
-),
-talk AS (
-  SELECT
-    call_id,
-    ${d.int('SUM(word_count)')} AS words,
-    SUM(CASE WHEN side = 'in' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_in,
-    SUM(CASE WHEN side = 'out' THEN side_time WHEN end_seconds IS NOT NULL THEN 0 END) AS talk_out,
-    SUM(side_time) AS talk_all,
-    SUM(speech_time) AS speech,
-    SUM(CASE WHEN gap > ${d.silence_gap()} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS silence,
-    MAX(CASE WHEN gap > ${d.silence_gap()} THEN gap WHEN end_seconds IS NOT NULL THEN 0 END) AS longest_silence,
-    MAX(end_seconds) - MIN(start_seconds) AS span
-  FROM measured
-  GROUP BY call_id
-),
-intervals AS (
-  SELECT call_id, speaker, start_seconds, end_seconds FROM ${d.mart('speech_intervals')} AS i WHERE speaker <> '*'
-),
-interrupting AS (
-  SELECT DISTINCT a.call_id, a.speaker, a.start_seconds
-  FROM intervals AS a
-  JOIN intervals AS b ON b.call_id = a.call_id AND b.speaker <> a.speaker
-  WHERE ${toMicroseconds('a.start_seconds - b.start_seconds')} > 0 AND ${toMicroseconds('b.end_seconds - a.start_seconds')} > 0
-),
-interruptions AS (
-  SELECT
-    call_id,
-    COUNT(*) AS interruptions,
-    SUM(CASE WHEN speaker = 'in' THEN 1 ELSE 0 END) AS interruptions_in,
-    SUM(CASE WHEN speaker = 'out' THEN 1 ELSE 0 END) AS interruptions_out
-  FROM interrupting
-  GROUP BY call_id
-),
-ranked AS (
-  SELECT
-    *,
-    ROW_NUMBER() OVER (
-      PARTITION BY call_id
-      ORDER BY CASE WHEN length_seconds IS NULL THEN 1 ELSE 0 END, length_seconds DESC, turn_index
-    ) AS nth
-  FROM ${d.mart('speech_turns')} AS t
-),
-turns AS (
-  SELECT
-    call_id,
-    COUNT(*) AS turns,
-    MAX(length_seconds) AS longest,
-    MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
-  FROM ranked
-  GROUP BY call_id
-)
-SELECT
+  query: (d, select) => `SELECT
   ${select('c', {
     talk_status: `CASE
     ${talkStatus(d)}
@@ -255,9 +247,9 @@ SELECT
     words_per_minute: 't.words / NULLIF(t.talk_all, 0) * 60',
   })}
 FROM ${d.mart('calls_wide')} AS c
-LEFT JOIN talk AS t ON t.call_id = c.call_id
-LEFT JOIN turns AS n ON n.call_id = c.call_id
-LEFT JOIN interruptions AS i ON i.call_id = c.call_id`,
+${d.join_by_call('t', (isOfCall) => talk(d, isOfCall('u')))}
+${d.join_by_call('n', (isOfCall) => turns(d, isOfCall('t')))}
+${d.join_by_call('i', (isOfCall) => interruptions(d, isOfCall('i')))}`,
 });
 
 export const talkMarts: readonly Mart[] = [speechIntervals, speechTurns, callTalk];

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.ts';
+import { charsetOf, inUtf8 } from '../../lib/charset.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
 import { openAgent } from '../../lib/proxy.ts';
 import { abortable } from '../../lib/timing.ts';
@@ -60,7 +61,7 @@ export const createHttp = (limits: SourceLimits) => {
         throw error;
       });
       refuseUnknownCoding(headers, collected);
-      const body = inUtf8(collected, headers['content-type']);
+      const body = readText(collected, charsetOf(headers['content-type']));
       return { status: response.statusCode, headers, body, sentAt, headAt, url: request.url };
     } catch (error) {
       if (request.signal?.aborted) throw request.signal.reason;
@@ -236,20 +237,12 @@ const collectBody = async (source: Readable, headers: Headers, maxBytes: number)
   return room.subarray(0, filled);
 };
 
-/** JSON in UTF-8 has neither the null bytes of UTF-16 nor the escapes of ISO-2022. */
-const isPlainUtf8 = (body: Buffer): boolean => isUtf8(body) && !body.includes(0) && !body.includes(0x1b);
-
-/** A body of another charset in UTF-8, as JSON is read. A wrong name of a charset harms no text in UTF-8. @throws terminal RESPONSE_ENCODING */
-const inUtf8 = (body: Buffer, contentType = ''): Buffer => {
-  const label = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1] ?? 'utf-8';
-  try {
-    const decoder = new TextDecoder(label);
-    return decoder.encoding === 'utf-8' || isPlainUtf8(body) ? body : Buffer.from(decoder.decode(body));
-  } catch {
-    if (isUtf8(body)) return body;
-    const hint = 'Configure the service to answer in UTF-8.';
-    throw terminal('RESPONSE_ENCODING', `The service answered in the charset “${label.slice(0, 20)}”.`, { hint });
-  }
+/** @throws terminal RESPONSE_ENCODING */
+const readText = (body: Buffer, charset: string): Buffer => {
+  const text = inUtf8(body, charset);
+  if (text !== undefined) return text;
+  const hint = 'Configure the service to answer in UTF-8.';
+  throw terminal('RESPONSE_ENCODING', `The service answered in the charset “${charset.slice(0, 20)}”.`, { hint });
 };
 
 const tooLarge = (maxBytes: number): Error =>

@@ -1,4 +1,5 @@
 /** Judges one part of a window: read to its end, or cut into smaller ones. */
+import { countOf } from '../../lib/count-of.ts';
 import type { CallsyncError } from '../../lib/errors.ts';
 import { isPoison, isRefusal } from '../http/errors.ts';
 import { capOf } from '../list/facts.ts';
@@ -108,8 +109,8 @@ function* judgeOpen(view: View, query: OpenQuery): Judge<Done | Cut> {
       return { ...part, kind: 'cut', why: (query.changes ?? 0) < maxChanges ? 'changed' : 'disagrees' };
     case 'unclear': {
       const detail = endsInDoubt(view, pass)
-        ? `gave ${pass.ids.size} calls, ends with a page that the service refuses, and cannot be split for comparison. Set source.list.total_path or source.list.pagination.size_param.`
-        : `gave ${pass.ids.size} calls, as many as any query, and cannot be split for comparison. Set source.list.max_results to the cap of the service.`;
+        ? `gave ${countOf(pass.ids.size, 'call')}, ends with a page that the service refuses, and cannot be split for comparison. Set source.list.total_path or source.list.pagination.size_param.`
+        : `gave ${countOf(pass.ids.size, 'call')}, as many as any query, and cannot be split for comparison. Set source.list.max_results to the cap of the service.`;
       return truncated('the service may have more calls than it returns', detail, pass);
     }
   }
@@ -120,7 +121,7 @@ function* explainShortAnswer(view: View, query: OpenQuery, part: Cut): Judge<Don
   const { rows, largestTotal } = part.pass;
   const isShort = rows < (view.pageSize ?? Number.POSITIVE_INFINITY) && rows < largestTotal;
   if (part.why === 'too_large' || !isShort || (yield* judgeShort(view, query, part.pass))) return part;
-  const detail = `gave ${rows} records where its total says ${largestTotal}, and no more when it is split.`;
+  const detail = `gave ${countOf(rows, 'record')} where its total says ${largestTotal}, and no more when it is split.`;
   return truncated('the list returns fewer records than its total', detail, part.pass);
 }
 
@@ -135,7 +136,7 @@ function* judgeWhole(view: View, query: OpenQuery, part: Done): Judge<Done | num
   const shown = Math.max(yield* judgeLength(view, query, part.pass), canCut ? shortest(view.list) : 0);
   if (length <= shown) return part;
   if (canCut) return Math.min(mostPieces, Math.floor(length / shown) + 1);
-  const detail = `gave ${part.ids.size} calls and cannot be split, and the list shows only a part of longer windows, so perhaps also of this one.`;
+  const detail = `gave ${countOf(part.ids.size, 'call')} and cannot be split, and the list shows only a part of longer windows, so perhaps also of this one.`;
   return truncated('the list may show only a part of the window', detail, part.pass, { ids: part.ids });
 }
 
@@ -156,7 +157,7 @@ function* judgeFailure(view: View, query: OpenQuery, cause: unknown): Judge<Call
 
 const unproven = ({ list }: View, { pass, ids }: Done): readonly Problem[] => {
   const { outOfBounds: count, furthest } = pass;
-  const unknown = `was read from one response (${ids.size} calls), and the paging of the list is unknown; run \`callsync probe\`, or set source.list.pagination.`;
+  const unknown = `was read from one response (${countOf(ids.size, 'call')}), and the paging of the list is unknown; run \`callsync probe\`, or set source.list.pagination.`;
   const outside = `gave ${count} of ${pass.ids.size} records with times up to ${Math.ceil(furthest / 1e6)} s outside the requested bounds; callsync kept them. Check record_field and time zone of source.list.cursor_fields, or raise source.list.bounds_slack_ms.`;
   const problems: Problem[] = [];
   if (list.pagination === undefined) problems.push({ problem: 'paging_unknown', detail: unknown });

@@ -1,4 +1,5 @@
 /** Judges the records around those that make every answer fail: row by row, then call by call. */
+import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import { isPoison, isRefusal } from '../http/errors.ts';
@@ -51,10 +52,10 @@ export function* judgePoison(view: View, query: WindowQuery, cause: CallsyncErro
   const what = !isListed
     ? 'it cannot be listed'
     : unread > 0
-      ? `${unread} calls cannot be read`
+      ? `${countOf(unread, 'call')} cannot be read`
       : 'it was read row by row';
   const reason = `${what} (${cause.code})`;
-  const detail = `fails as a whole: ${reason}; ${pass.ids.size} calls were read.`;
+  const detail = `fails as a whole: ${reason}; read: ${countOf(pass.ids.size, 'call')}.`;
   return notShown(reason, pass, { problems: [{ problem: 'unreadable', detail }] });
 }
 

@@ -41,13 +41,17 @@ const wakeDeadlineMs = 5_000;
 /** Work on a connection of the pool whose commits are durable, within a time. */
 const run = async <T>(pool: pg.Pool, deadlineMs: number, work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
   const until = performance.now() + deadlineMs;
-  const client = await borrow(pool, deadlineMs);
+  const connecting = pool.connect();
+  let client: pg.PoolClient | undefined;
   try {
+    client = await within(connecting, deadlineMs);
     const answer = await within(work(client), until - performance.now());
     client.release();
     return answer;
   } catch (error) {
-    client.release(true);
+    client?.release(true);
+    // A connection that comes too late goes back to the pool.
+    if (client === undefined) connecting.then((late) => late.release()).catch(() => undefined);
     throw transient('INBOX_UNREACHABLE', 'The inbox could not be reached in time.', { cause: error });
   }
 };
@@ -138,17 +142,6 @@ const copyOf = (deliveries: readonly Delivery[]): BinaryCopyWriter => {
     writer.bool(false);
   }
   return writer;
-};
-
-/** A connection that comes after the deadline goes back to the pool. */
-const borrow = async (pool: pg.Pool, deadlineMs: number): Promise<pg.PoolClient> => {
-  const connecting = pool.connect();
-  try {
-    return await within(connecting, deadlineMs);
-  } catch (error) {
-    connecting.then((late) => late.release()).catch(() => undefined);
-    throw transient('INBOX_UNREACHABLE', 'The store could not be reached in time.', { cause: error });
-  }
 };
 
 const within = <T>(work: Promise<T>, ms: number): Promise<T> =>

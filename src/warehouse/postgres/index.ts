@@ -32,7 +32,7 @@ export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
     fragments: postgresFragments,
     relation: (schema, name) => qualified({ schema, documents: false }, name),
     literal,
-    joinsKeys: true,
+    joinsByCall: true,
     words: wordColumns,
   }),
   questions: [

@@ -269,14 +269,14 @@ const findCalls = async (
   return byWords;
 };
 
-/** Excerpts of the found calls of one language, by call. @param isLater of the later text */
+/** Excerpts of the found calls of one language, each after its call. @param isLater of the later text */
 const readHits = async (
   tx: Transaction,
   layout: Layout,
   query: LanguageQuery,
   found: readonly FoundRow[],
   isLater: boolean,
-): Promise<Map<string, SearchHit[]>> => {
+): Promise<readonly (readonly [callId: string, hit: SearchHit])[]> => {
   const sides = found
     .filter(({ language }) => language === query.language)
     .flatMap(({ call_id: id, first_place = -1, ...row }) =>
@@ -287,12 +287,9 @@ const readHits = async (
     ...[sides.map(({ id }) => id), sides.map(({ side }) => side), query.language, query.any],
     ...[query.lexemes, query.prefixes, sides.map(({ after }) => after)],
   ]);
-  const hits = new Map<string, SearchHit[]>();
-  for (const { call_id, utterance_index, side, content, marked } of said) {
-    const hit = { utteranceIndex: utterance_index, side, ...readMarks(marked, content) };
-    hits.set(call_id, [...(hits.get(call_id) ?? []), hit]);
-  }
-  return hits;
+  return said.map(({ call_id, utterance_index, side, content, marked }) => {
+    return [call_id, { utteranceIndex: utterance_index, side, ...readMarks(marked, content) }];
+  });
 };
 
 /** Each text as every language of the index reads it. */
@@ -334,7 +331,7 @@ const find = async (schema: Schema, filling: Database, request: SearchRequest): 
     const hits = new Map<string, readonly SearchHit[]>();
     for (const query of [...queries, ...(then ?? [])]) {
       const said = await readHits(tx, layout, query, shown, then?.includes(query) === true);
-      for (const [id, more] of said) hits.set(id, inOrder([...(hits.get(id) ?? []), ...more]));
+      for (const [id, hit] of said) hits.set(id, inOrder([...(hits.get(id) ?? []), hit]));
     }
     const calls = shown.map(({ call_id: callId, micros: callTimestamp, language }): FoundCall => {
       return { callId, callTimestamp, language, hits: hits.get(callId) ?? [] };

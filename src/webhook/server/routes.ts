@@ -6,6 +6,7 @@ import { gunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import type { WebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
+import { charsetOf, inUtf8 } from '../../lib/charset.ts';
 import { errorCode } from '../../lib/errors.ts';
 import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { BodyError, type BodyReader } from './body.ts';
@@ -42,11 +43,11 @@ const json = 'application/json; charset=utf-8';
  * request stays unread.
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
-  const { verifier, senders, offenders, rejections, drops, metrics, log, admit } = options;
+  const { verifier, senders, offenders, rejections, drops, metrics, admit } = options;
   const { path, allow_unsigned: allowUnsigned, allow_from: allowFrom, header_prefix: prefix } = options.config;
   const isAllowed = allowFrom.length === 0 ? () => true : createAddressList(allowFrom);
 
-  answerOthers(app, path, log);
+  answerOthers(app, options);
   app.post(path, async (request, reply) => {
     const startedAt = performance.now();
     const receivedAt = new Date();
@@ -75,7 +76,8 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
           return await reject(verdict.reason, body.length);
         }
         if (verdict.key !== null) senders.note(sender);
-        const plain = await decompress(body, options.config.limits.body_bytes);
+        const unpacked = await decompress(body, options.config.limits.body_bytes);
+        const plain = inUtf8(unpacked, charsetOf(request.headers['content-type'])) ?? unpacked;
         const admitted = admit === undefined ? admitAsSent(plain) : await admit(plain);
         if (admitted.body !== body) options.bodies.free(body);
         const storedIn = await options.groupCommit.commit({
@@ -104,16 +106,20 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
 };
 
 /** Everything but deliveries: their path alone takes requests, and nothing is parsed. */
-const answerOthers = (app: FastifyInstance, path: string, log: ReceiverLog): void => {
+const answerOthers = (app: FastifyInstance, { config: { path }, drops, metrics, log }: RouteOptions): void => {
   // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   app.addHook('onRequest', (request, reply, next) => {
-    // The content type of a sender must not decide about its delivery.
-    request.raw.headers['content-type'] = 'application/octet-stream';
+    // Of the content type of a sender, the charset alone says anything about its delivery.
+    request.raw.headers['content-type'] = `text/plain; charset=${charsetOf(request.headers['content-type'])}`;
     if (!request.is404) next();
     else if (request.url.split('?', 1)[0] === path) refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
-    else refuse(reply, 404, 'not found');
+    else {
+      drops.count('path');
+      metrics.refused.inc({ reason: 'path' });
+      refuse(reply, 404, 'not found');
+    }
   });
   app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'not found'));
   app.setErrorHandler((error, _request, reply) => {

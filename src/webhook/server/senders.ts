@@ -166,13 +166,8 @@ export const limitConnections = (
   /** Closes the oldest idle connection. If all are busy, closes the newest connection if it is among them, else the oldest. */
   const drop = (connections: ReadonlySet<Connection>, newest: Connection): void => {
     const [oldest = newest] = connections;
-    let found = connections.has(newest) ? newest : oldest;
-    for (const connection of connections) {
-      if (connection.requests > 0 || connection === newest) continue;
-      found = connection;
-      break;
-    }
-    found.socket.destroy();
+    const idle = [...connections].find((one) => one.requests === 0 && one !== newest);
+    (idle ?? (connections.has(newest) ? newest : oldest)).socket.destroy();
     onDrop();
   };
 
