@@ -7,8 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { type CallDocument, maxCallIdLength } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import { bare, bytesOf, copyFields, defineEncoded, encodedBytes } from '../lib/json-record.ts';
-import { isObject, valueAt } from '../lib/parse-json.ts';
-import { parseTimestamp } from '../lib/timestamps.ts';
+import { isObject } from '../lib/parse-json.ts';
+import { timeAt } from '../lib/timestamps.ts';
 import { knownField, redactionsField } from './own-fields.ts';
 
 /**
@@ -383,8 +383,8 @@ export const importObservedAt = (
   },
 ): number | undefined => {
   if (rules.given !== undefined) return rules.given;
-  for (const value of [valueAt(record, rules.processedField), record.timestamp]) {
-    const at = parseTimestamp(value);
+  for (const path of [rules.processedField, 'timestamp']) {
+    const at = timeAt(record, path);
     if (at !== undefined && at <= rules.now + rules.clockSkew) return at;
   }
   return undefined;

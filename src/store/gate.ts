@@ -73,10 +73,10 @@ interface Arriving {
 export const admit = async (
   tx: Transaction,
   { cleaned, rejected, refuse }: Arriving,
-  { store: keys, ...rules }: GateRules & { readonly store: Keys },
+  { store, ...rules }: GateRules & { readonly store: Keys },
 ) => {
   const noted = await readNoted(tx, { joins: true });
-  const { erased, objecting, held } = await findNamed(tx, cleaned, keys, noted);
+  const { erased, objecting, held } = await findNamed(tx, cleaned, store, noted);
   const kept: PreparedObservation[] = [];
   const refused = [...rejected];
   for (const { observation, clean } of cleaned) {
@@ -86,7 +86,7 @@ export const admit = async (
   }
   const old = kept.flatMap(({ callId, fields }) => (rules.ages?.isExpired(fields) === true ? [callId] : []));
   const free = [...objecting, ...old].filter((id) => !held.has(id));
-  const texts = await keepTexts(tx, refused, { ...keys, seal: rules.seal, noted });
+  const texts = await keepTexts(tx, refused, { store, seal: rules.seal, noted });
   return { kept, tombstoned: new Set([...erased, ...free]), refused: refused.length, texts };
 };
 
@@ -187,9 +187,10 @@ const namesIn = ({ observation, clean }: Cleaned, { erasures, keyOf }: Keys, not
 const keepTexts = async (
   tx: Transaction,
   records: readonly RejectedRecord[],
-  { erasures, index, keyOf, seal, noted }: Keys & Pick<GateRules, 'seal'> & { readonly noted: NotedKeys },
+  { store, seal, noted }: Pick<GateRules, 'seal'> & { readonly store: Keys; readonly noted: NotedKeys },
 ): Promise<readonly StoredText[]> => {
   if (records.length === 0 || (seal === undefined && !noted.erased)) return records;
+  const { erasures, index, keyOf } = store;
   const texts = records.map((record) => ({
     record,
     subjects: isSealed(record.body) ? undefined : [...erasures.subjects.subjectsInText(record.body.toString('utf8'))],

@@ -7,8 +7,8 @@ import { createAges } from '../../src/calls/age.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import { importObservedAt, webhookObservedAt } from '../../src/calls/fold.ts';
 import { defineEncoded, scanFields } from '../../src/lib/json-record.ts';
-import { formatTimestamp, isoMicros, parseTimestamp } from '../../src/lib/timestamps.ts';
-import { axisTime } from '../../src/source/list/list-query.ts';
+import { formatTimestamp, isoMicros, parseTimestamp, timeAt } from '../../src/lib/timestamps.ts';
+import { axisOf } from '../../src/source/list/list-query.ts';
 import { canonicalDecimal } from '../../src/warehouse/content-hash.ts';
 import { forAll } from '../support/for-all.ts';
 import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
@@ -203,7 +203,7 @@ const rules = { processedField: 'qualified', now: Date.now() * 1000, clockSkew: 
 
 test.each(forms)('a call has the same time in list, rows, ages and imports: %j', (timestamp, at) => {
   const record = { unique_id: 'a', timestamp };
-  expect(axisTime(list, 'timestamp', record)).toBe(at);
+  expect(timeAt(record, axisOf(list, 'timestamp').record_field)).toBe(at);
   const seen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
   expect(flattenCall({ callId: 'a', document: record, ...seen }).callTimestamp).toBe(at);
   expect(importObservedAt(record, rules)).toBe(at);

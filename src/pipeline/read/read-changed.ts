@@ -7,7 +7,8 @@ import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
 import { joinKnown, knownField } from '../../calls/own-fields.ts';
 import { intersect } from '../../lib/intervals.ts';
-import { axisOf, axisTime, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
+import { timeAt } from '../../lib/timestamps.ts';
+import { axisOf, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { findHeldCalls, tryPrepare } from '../../store/gate.ts';
@@ -140,7 +141,7 @@ const compareListing = async (
   onWorth: (observations: readonly Observation[]) => Promise<unknown>,
   signal: AbortSignal,
 ) => {
-  const { list } = deps.source.list;
+  const { record_field: path } = axisOf(deps.source.list.list, input.axis);
   const calls = new Map<string, ComparedCall>();
   let observedAt = 0;
   const result = await readWindow({
@@ -155,7 +156,7 @@ const compareListing = async (
       for (const compared of await comparePage(deps, observations, input.level)) {
         const { observation, state, worthNoting } = compared;
         if (!meta.outside.has(observation.callId))
-          calls.set(observation.callId, { state, time: axisTime(list, input.axis, observation.fields) });
+          calls.set(observation.callId, { state, time: timeAt(observation.fields, path) });
         if (worthNoting || (state !== 'same' && !meta.summary)) worth.push(observation);
       }
       if (worth.length > 0) await onWorth(worth);

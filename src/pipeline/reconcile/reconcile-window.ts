@@ -5,8 +5,9 @@ import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orch
 import { flattenVersion } from '../../calls/flatten.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { timeAt } from '../../lib/timestamps.ts';
 import { serviceNow, steadyNow } from '../../source/http/http.ts';
-import { axisTime } from '../../source/list/list-query.ts';
+import { axisOf } from '../../source/list/list-query.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
@@ -321,7 +322,7 @@ const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSi
 
 const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {
   const { list } = deps.source.list;
-  const time = axisTime(list, axis, fields);
+  const time = timeAt(fields, axisOf(list, axis).record_field);
   if (time === undefined || time < range.from || time >= range.to) return false;
   return list.status === undefined || list.status.split(',').includes(String(fields.status));
 };

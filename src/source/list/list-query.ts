@@ -4,8 +4,7 @@
  */
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import { terminal } from '../../lib/errors.ts';
-import { valueAt } from '../../lib/parse-json.ts';
-import { formatStep, formatTimestamp, type Micros, parseTimestamp } from '../../lib/timestamps.ts';
+import { formatStep, formatTimestamp, type Micros } from '../../lib/timestamps.ts';
 
 export type Window = { readonly axis: string; readonly from: Micros; readonly to: Micros };
 
@@ -104,10 +103,6 @@ export const boundsOf = (list: ListConfig, query: ListQuery, window: Window) => 
   const isTight = query.tight && window === query.window && list.to_inclusive;
   return { from, to: isTight ? Math.max(to - step, from) : to };
 };
-
-/** The record's time on an axis; undefined where it has none that can be read. */
-export const axisTime = (list: ListConfig, axis: string, record: unknown): Micros | undefined =>
-  parseTimestamp(valueAt(record, axisOf(list, axis).record_field));
 
 /**
  * Cuts a window into `parts` of about equal length whose inner borders are multiples of `step`. Fewer parts, down

@@ -1,13 +1,13 @@
 /** Asks a list, page by page: hands its records on, and returns what its pages showed. */
 import { createHash } from 'node:crypto';
-import type { ListConfig } from '../../../schemas/config/list.ts';
+import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { iso, type Micros } from '../../lib/timestamps.ts';
+import { iso, type Micros, timeAt } from '../../lib/timestamps.ts';
 import { capOf, type Facts, fewestAtEnd, hasGaps, type Learned, type Mark, mostAtEnd } from '../list/facts.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
-import { axisOf, axisTime, boundStep, boundsOf, canLeaveOut, isCuttable } from '../list/list-query.ts';
+import { axisOf, boundStep, boundsOf, canLeaveOut, isCuttable } from '../list/list-query.ts';
 import { observeRecord } from '../list/observe.ts';
 import { observeCall } from '../list/observe-call.ts';
 import type { RawRecord } from '../list/page-body.ts';
@@ -243,31 +243,29 @@ const readRows = (list: ListConfig, query: ListQuery, { observedAt }: Page, part
   const leftOut = query.summary && canLeaveOut(list) ? list.exclude : [];
   const rules = { observedAt, carries: new Set(list.authoritative_fields), leftOut };
   const { window } = query;
+  const asked = window && { ...axisOf(list, window.axis), ...boundsOf(list, query, window) };
   return part.map(({ value, bytes }) => {
     const unless = { reason: undefined, observation: undefined, uncarried: [] };
     const observed = { ...unless, ...observeRecord(value, { ...rules, bytes }) };
     const { observation } = observed;
     const key = observation?.callId ?? `${rejectedMark}${createHash('sha1').update(bytes()).digest('hex')}`;
-    const at = window && observation ? axisTime(list, window.axis, value) : undefined;
+    const at = asked && observation ? timeAt(value, asked.record_field) : undefined;
     /** The call with its time, where it has one and a window is asked for. */
     const mark: Mark | undefined = at === undefined ? undefined : { at, callId: key };
     /** Whether its time is inside the window; a call without a time counts as inside. */
     const isInside =
       observation !== undefined && (!window || at === undefined || (at >= window.from && at < window.to));
-    const distance = at === undefined ? 0 : outsideBounds(list, query, at);
+    const distance = asked === undefined || at === undefined ? 0 : outsideBounds(asked, at);
     /** Microseconds outside the bounds that were sent; 0 where it is no further than the list may print times. */
     const beyond = distance > list.bounds_slack_ms * 1000 ? distance : 0;
     return { ...observed, key, bytes, mark, isInside, beyond };
   });
 };
 
-/** Microseconds by which a time is outside the bounds that the query sends; 0 on a side that it cannot send. */
-const outsideBounds = (list: ListConfig, query: ListQuery, time: Micros): Micros => {
-  if (query.window === undefined) return 0;
-  const axis = axisOf(list, query.window.axis);
-  const { from, to } = boundsOf(list, query, query.window);
-  if (axis.from_param !== undefined && time < from) return from - time;
-  return axis.to_param !== undefined && time > to ? time - to : 0;
+/** Microseconds by which a time is outside the bounds that a query sends; 0 on a side that it cannot send. */
+const outsideBounds = (asked: AxisConfig & ReturnType<typeof boundsOf>, time: Micros): Micros => {
+  if (asked.from_param !== undefined && time < asked.from) return asked.from - time;
+  return asked.to_param !== undefined && time > asked.to ? time - asked.to : 0;
 };
 
 /**

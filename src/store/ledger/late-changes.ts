@@ -2,8 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';
-import { valueAt } from '../../lib/parse-json.ts';
-import { parseTimestamp } from '../../lib/timestamps.ts';
+import { timeAt } from '../../lib/timestamps.ts';
 import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { keepMeta } from '../meta.ts';
 
@@ -107,8 +106,6 @@ export type LateContext = { readonly weight: number; readonly since: number | nu
 const pollRank = 2;
 const webhookRank = 1;
 
-const timeOf = (row: LedgerRow, path: string): number | undefined => parseTimestamp(valueAt(row.document, path));
-
 /**
  * Ages at which the record changed, since the end of processing that it had before and since the call's own time; none if
  * nothing changed. Fields that appear for the first time are no change.
@@ -123,8 +120,8 @@ const lateChangesOf = (before: LedgerRow, after: LedgerRow, { processedField, co
   });
   const at = changed.length === 0 ? undefined : changeTime(before, after, { changed, processedField, context });
   if (at === undefined) return [];
-  const processed = timeOf(before, processedField);
-  const timestamp = timeOf(before, 'timestamp') ?? timeOf(after, 'timestamp');
+  const processed = timeAt(before.document, processedField);
+  const timestamp = timeAt(before.document, 'timestamp') ?? timeAt(after.document, 'timestamp');
   return Object.entries({ processed, timestamp }).flatMap(([basis, start]) =>
     start === undefined ? [] : [{ basis, bucket: bucketOf(Math.max(0, at - start)) }],
   );
@@ -133,7 +130,7 @@ const lateChangesOf = (before: LedgerRow, after: LedgerRow, { processedField, co
 type Change = LateRules & { readonly changed: readonly string[] };
 
 const changeTime = (before: LedgerRow, after: LedgerRow, { changed, processedField, context }: Change) => {
-  const [processed, reprocessed] = [timeOf(before, processedField), timeOf(after, processedField)];
+  const [processed, reprocessed] = [before, after].map(({ document }) => timeAt(document, processedField));
   if (processed !== undefined && reprocessed !== undefined && reprocessed > processed) return reprocessed;
   const [observedAt, rank] = changed
     .map((name) => after.versions[name] ?? ([0, 0, ''] as const))
@@ -143,6 +140,6 @@ const changeTime = (before: LedgerRow, after: LedgerRow, { changed, processedFie
   const earlier = Math.max(before.lastSeenAt ?? 0, context?.since ?? 0);
   const middle = (earlier + observedAt) / 2;
   if (context !== undefined) return middle;
-  const start = processed ?? timeOf(before, 'timestamp');
+  const start = processed ?? timeAt(before.document, 'timestamp');
   return start !== undefined && observedAt - earlier <= (observedAt - start) / 2 ? middle : undefined;
 };

@@ -26,8 +26,7 @@ import {
 import { joinKnown, knownField, listUnread } from '../../calls/own-fields.ts';
 import { bare, bytesOf, readRecord, withField } from '../../lib/json-record.ts';
 import { readPages } from '../../lib/pages.ts';
-import { valueAt } from '../../lib/parse-json.ts';
-import { parseTimestamp } from '../../lib/timestamps.ts';
+import { timeAt } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
@@ -316,8 +315,6 @@ const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids
     rows.set(callId, { ...rowOf(rows, callId), document });
 };
 
-const timeOf = (row: LedgerRow, path: string): number | null => parseTimestamp(valueAt(row.document, path)) ?? null;
-
 /** In statements. */
 const sentTypes = { int: 'int', bool: 'bool', json: 'text', text: 'text', timestamp: 'float8' };
 
@@ -352,8 +349,8 @@ const writtenRows = (rows: readonly LedgerRow[], processedField: string, before?
       confirmedAt: confirmed?.[0],
       confirmedRank: confirmed?.[1],
       hasDocument: row.document !== null,
-      timestamp: timeOf(row, 'timestamp'),
-      processed: timeOf(row, processedField),
+      timestamp: timeAt(row.document, 'timestamp'),
+      processed: timeAt(row.document, processedField),
       changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
     };
   });
