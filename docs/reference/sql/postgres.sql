@@ -64,7 +64,7 @@ CREATE TABLE IF NOT EXISTS "calls"."utterances" (
   "word_scores" double precision[],
   PRIMARY KEY ("call_id", "utterance_index")
 );
-ALTER TABLE "calls"."utterances" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "utterance_index" SET STATISTICS 30, ALTER "side" SET STATISTICS 30, ALTER "content" SET STATISTICS 30, ALTER "start_offset" SET STATISTICS 30, ALTER "duration" SET STATISTICS 30, ALTER "score" SET STATISTICS 30, ALTER "word_count" SET STATISTICS 30, ALTER "word_values" SET STATISTICS 0, ALTER "word_starts" SET STATISTICS 0, ALTER "word_lengths" SET STATISTICS 0, ALTER "word_scores" SET STATISTICS 0;
+ALTER TABLE "calls"."utterances" ALTER "call_id" SET STATISTICS 30, ALTER "call_timestamp" SET STATISTICS 30, ALTER "utterance_index" SET STATISTICS 30, ALTER "side" SET STATISTICS 30, ALTER "content" SET STATISTICS 0, ALTER "start_offset" SET STATISTICS 30, ALTER "duration" SET STATISTICS 30, ALTER "score" SET STATISTICS 30, ALTER "word_count" SET STATISTICS 30, ALTER "word_values" SET STATISTICS 0, ALTER "word_starts" SET STATISTICS 0, ALTER "word_lengths" SET STATISTICS 0, ALTER "word_scores" SET STATISTICS 0;
 
 -- migrate: table tags
 CREATE TABLE IF NOT EXISTS "calls"."tags" (
