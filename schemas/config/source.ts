@@ -47,12 +47,6 @@ const websocketSchema = z.strictObject({
   ping_interval_s: positive(30).describe('Interval between pings of a silent connection, in seconds.'),
 });
 
-const mrcpSchema = z.strictObject({
-  host: a.text.describe('Host of the MRCP interface, behind the VPN.'),
-  port: between(1, 65_535, 5060).describe('Port of the MRCP interface (SIP control by default).'),
-  timeout_s: positive(5).describe('Longest wait for an answer, in seconds.'),
-});
-
 export const sourceConfigSchema = z
   .strictObject({
     base_url: a.baseAddress.describe('Address of the call API, {base_url} of the interface.'),
@@ -81,7 +75,6 @@ export const sourceConfigSchema = z
     list: listConfigSchema.prefault({}).describe('Requests and answers of the call list.'),
     limits: limitsSchema.prefault({}).describe('Limits of the requests to the service.'),
     websocket: websocketSchema.prefault({}).describe('The streaming WebSocket API (interface §5.2).'),
-    mrcp: mrcpSchema.prefault({}).describe('The MRCP interface (interface §5.3).'),
   })
   .refine(...notBoth('client_secret'))
   .refine(...notBoth('token'));

@@ -65,9 +65,9 @@ const said = (outcome: string, message: string, hint?: string) => ({
 
 test('doctor finds nothing to repair where all is well, and warns of what is not started yet', async () => {
   const found = await examine({
-    source: { websocket: { url: simulator.wsUrl }, mrcp: { host: '127.0.0.1', port: simulator.port } },
+    source: { websocket: { url: simulator.wsUrl } },
   });
-  for (const check of ['token', 'list', 'clock', 'websocket', 'mrcp', 'webhook keys', 'warehouse postgres', 'temporal'])
+  for (const check of ['token', 'list', 'clock', 'websocket', 'webhook keys', 'warehouse postgres', 'temporal'])
     expect(found[check], check).toMatchObject({ outcome: 'ok' });
   // The server of the tests is made fast by not being durable, which is just what must be noticed.
   expect(found).toMatchObject({
@@ -98,7 +98,7 @@ test('doctor leaves nothing behind in a warehouse', async () => {
 
 test('doctor says what is wrong with each part, and goes on with the others', async () => {
   const found = await examine({
-    source: { client_secret: 'wrong', mrcp: { host: '127.0.0.1', port: closedPort } },
+    source: { client_secret: 'wrong' },
     webhook: { secrets: [] },
     store: { url: `postgres://x:y@127.0.0.1:${closedPort}/z` },
     temporal: { namespace: 'no-such-namespace' },
@@ -106,7 +106,6 @@ test('doctor says what is wrong with each part, and goes on with the others', as
   const [failed, skipped] = [{ outcome: 'failed' }, { outcome: 'skipped' }];
   expect(found).toMatchObject({
     ...{ token: { ...failed, exitCode: 3 }, list: failed, clock: skipped, 'webhook keys': failed },
-    mrcp: { ...said('failed', 'refuses connections'), exitCode: 4 },
     store: { ...said('failed', 'does not answer'), exitCode: 4 },
     'warehouse postgres': skipped,
     temporal: { ...said('failed', 'no namespace'), exitCode: 6 },

@@ -1,4 +1,4 @@
-/** Checks of the service (token, list, clock, WebSocket, MRCP) and of Temporal (server, namespace, workers, schedules). */
+/** Checks of the service (token, list, clock, WebSocket) and of Temporal (server, namespace, workers, schedules). */
 
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { taskQueuesOf } from '../../../../workflows/messages.ts';
@@ -19,7 +19,6 @@ import { findRecordsPath } from '../../../source/probe/session.ts';
 import { findTokenFormat, type Source } from '../../../source/source.ts';
 import { schedulesOf } from '../../../temporal/schedules.ts';
 import { type Checks, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
-import { checkMrcp } from './check-mrcp.ts';
 
 const noticedSkewS = 5;
 
@@ -46,7 +45,6 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
       return describeClock(open(), services.config.sync.clock_skew);
     },
     websocket: (signal) => checkWebsocket(open(), signal),
-    mrcp: () => checkMrcp(opened.mrcp),
   };
 };
 
