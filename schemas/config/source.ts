@@ -3,7 +3,7 @@ import { optional, z } from 'zod';
 import { listConfigSchema } from './list.ts';
 import { a, matching, notBoth, withDefault } from './values.ts';
 
-const { between, count, natural, notNegative, oneOf, positive, text } = withDefault;
+const { count, natural, notNegative, oneOf, positive, text } = withDefault;
 
 const limitsSchema = z.strictObject({
   requests: count(40).describe('Requests allowed within `per_s`, over all workers together.'),

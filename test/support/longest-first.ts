@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * much are not neighbours, because it answers one at a time.
  */
 const longest: readonly string[] = `
-  operations/up warehouse/conformance e2e/demo e2e/soak docs/quickstart temporal/versioning e2e/demo-both e2e/restore
+  operations/up warehouse/conformance e2e/demo e2e/soak docs/quickstart temporal/versioning e2e/demo-bigquery e2e/restore
   marts/dbt cli/no-worker e2e/benches local/embedded-postgres e2e/side-by-side pipeline/read/never-lost
   e2e/kill-temporal marts/views source/never-lost e2e/live mcp/mcp temporal/backfill-schedules source/probe
   e2e/reconcile warehouse/bigquery/faults cli/signals marts/bigquery-sql cli/failures cli/query-ways-out webhook/kill

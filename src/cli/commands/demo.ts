@@ -1,6 +1,5 @@
 import { say } from '../../lib/say.ts';
 import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
-import { countDifferent } from '../../simulator/demo/check-truth.ts';
 import { renderProof } from '../../simulator/demo/prove-days.ts';
 import { runDemo } from '../../simulator/demo/run-demo.ts';
 import { choice, flag, leaf, logLevel, option, parsed, wholeNumber } from '../shell/define.ts';
@@ -14,10 +13,9 @@ const listed = (counts: Readonly<Record<string, number>>, render: (name: string,
 /** @param staysUp only then do the addresses still answer when somebody reads them. */
 const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp: boolean): Promise<string> => {
   const { result, warehouse, statusPage } = demo;
-  const { broken, equal } = result;
+  const { broken } = result;
   const { lost, duplicated, stale, mismatched, erased, calls } = result.truth;
   const rows = Object.entries(result.rows).map(([table, count]) => ({ table, rows: count }));
-  const compared = Object.entries(equal ?? {}).map(([table, one]) => ({ table, ...one }));
   const answers: string[] = [];
   for (const [title, sql] of Object.entries(analystQueries))
     answers.push(`\n${title}`, renderTable(await warehouse.query(sql)));
@@ -25,7 +23,6 @@ const renderSummary = async (demo: Awaited<ReturnType<typeof runDemo>>, staysUp:
     `\nRows per table\n${renderTable(rows)}`,
     answers,
     `\nTruth check over ${calls} calls: lost ${lost}, duplicated ${duplicated}, stale ${stale}, mismatched ${mismatched}${erased > 0 ? `; ${erased} erased, kept out` : ''}`,
-    equal && `\nRows in PostgreSQL and BigQuery, compared in all columns but load ids\n${renderTable(compared)}\n`,
     `Webhook deliveries: ${listed(result.deliveries, (name, n) => `${n} ${name}`)}`,
     `Seconds: ${listed(result.seconds, (name, n) => `${name} ${n}`)}`,
     `\n${askLines(demo, staysUp).join('\n')}`,
@@ -47,7 +44,7 @@ export default leaf({
     exit: flag('--exit', 'end after the summary'),
     break: flag('--break', 'alter 20 rows of an earlier demo and delete 5; callsync then finds and heals them'),
     calls: parsed('--calls <n>', 'calls to backfill', wholeNumber(1, 1_000_000), '500'),
-    warehouse: choice('--warehouse <kind>', 'warehouse to load', ['postgres', 'bigquery', 'both'], 'postgres'),
+    warehouse: choice('--warehouse <kind>', 'warehouse to load', ['postgres', 'bigquery'], 'postgres'),
     dataDir: option('--data-dir <folder>', 'folder that keeps the data between runs'),
     logLevel: logLevel('error'),
   },
@@ -56,7 +53,6 @@ export default leaf({
     'callsync demo --exit --json',
     'callsync demo --break --exit',
     'callsync demo --warehouse bigquery --exit',
-    'callsync demo --warehouse both --exit --json',
   ],
   run: async (options) => {
     // Until the summary, Ctrl-C ends everything at once. Loaded data stays.
@@ -70,13 +66,10 @@ export default leaf({
       // Standard output has the result alone, once the demo ends; until then somebody uses it.
       else if (staysUp) say(await renderSummary(demo, true));
       const { lost, duplicated, stale, mismatched } = demo.result.truth;
-      const different = countDifferent({ equal: demo.result.equal ?? {} });
       const { proof, broken } = demo.result;
       const isUnproven =
         proof.proven < proof.days || (broken !== undefined && broken.healed < broken.altered + broken.deleted);
-      if (lost + duplicated + stale + mismatched + different > 0 || isUnproven) endWith('incomplete');
-      for (const difference of demo.differences)
-        say(`Table ${difference.table}, row ${difference.key}: not the same in postgres and bigquery.`);
+      if (lost + duplicated + stale + mismatched > 0 || isUnproven) endWith('incomplete');
       if (staysUp) {
         say('The demo keeps running. Ctrl-C ends it; the data stays.');
         await stopped();

@@ -26,18 +26,16 @@ import { applyPreset } from '../../source/presets/presets.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { countRows } from '../../warehouse/content-hash.ts';
-import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-files.ts';
 import type { SimulatorControl } from '../control/local-control.ts';
 import { createRemoteControl } from '../control/remote-control.ts';
-import { askLines } from './ask-lines.ts';
-import { checkEqualWhenSettled, checkTruth } from './check-truth.ts';
+import { checkTruth } from './check-truth.ts';
 import { breakRows, brokenRows, readProof, reconcileDays } from './prove-days.ts';
 import * as simulated from './simulator-process.ts';
 
 interface DemoOptions extends CommonOptions {
   readonly calls: number;
-  readonly warehouse: 'postgres' | 'bigquery' | 'both';
+  readonly warehouse: 'postgres' | 'bigquery';
   readonly dataDir?: string;
   /** Alters and deletes rows, for a comparison to find and heal. */
   readonly break?: boolean;
@@ -72,10 +70,8 @@ const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => 
   if (options.warehouse === 'postgres') return { postgres: { type: 'postgres' } };
   const emulator = await startBigQueryEmulator({ dataDir: join(dir, 'bigquery'), log: say });
   closers.push(() => emulator.stop());
-  return {
-    ...(options.warehouse === 'both' ? { postgres: { type: 'postgres' } } : {}),
-    bigquery: { type: 'bigquery', project: emulator.project, api_endpoint: emulator.restUrl, commit_interval_s: 5 },
-  };
+  const { project, restUrl } = emulator;
+  return { bigquery: { type: 'bigquery', project, api_endpoint: restUrl, commit_interval_s: 5 } };
 };
 
 /** Preferred ports; another program, even another demo, may use them. */
@@ -98,7 +94,7 @@ const lockFolder = (dir: string): Promise<SpoolLock> =>
     });
   });
 
-const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
+const folders = { postgres: 'demo', bigquery: 'demo-bigquery' } as const;
 
 /** Runs the main job to its truth check. All its servers keep running until `services` are closed. */
 export const runDemo = async (options: DemoOptions) => {
@@ -144,8 +140,7 @@ export const runDemo = async (options: DemoOptions) => {
     // The simulated service has another port each time.
     const parts = await openParts(services, { acceptSource: true });
     const { registry, store, targets, temporal } = parts;
-    const [first, other] = targets.map((target) => target.warehouse);
-    const warehouse = first as Warehouse;
+    const [{ warehouse }] = targets as [(typeof targets)[number]];
     const before = await readHealth(store);
     await openWorkers(services, parts);
     const receiver = await openReceiver(services, {
@@ -177,8 +172,7 @@ export const runDemo = async (options: DemoOptions) => {
 
     say('Waiting for the live webhooks and continuous sync to catch up …');
     await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
-    const settle = () => settleLive(services, { store, control });
-    await settle();
+    await settleLive(services, { store, control });
     endPhase('live');
 
     const days = { services, store, range, level: options.warehouse === 'postgres' ? 'rows' : 'guards' } as const;
@@ -205,15 +199,6 @@ export const runDemo = async (options: DemoOptions) => {
     );
     endPhase('check');
     const psql = options.warehouse === 'bigquery' ? undefined : psqlLine(config, store.url);
-    const compareWith = async (second: Warehouse) => {
-      if (options.exit !== true) say(['', ...askLines({ warehouse, configFile, psql }, true), ''].join('\n'));
-      say('All is loaded. Comparing both warehouses row by row, which takes minutes …');
-      const compared = await checkEqualWhenSettled(warehouse, second, { tables: Object.keys(rows), settle });
-      endPhase('compare');
-      return compared;
-    };
-    const { equal, differences } =
-      other === undefined ? { equal: undefined, differences: [] } : await compareWith(other);
     const summary = await readHealth(store);
     const result = {
       calls: summary.calls,
@@ -222,8 +207,6 @@ export const runDemo = async (options: DemoOptions) => {
       proof,
       /** Of `--break`: rows that were broken, and calls that the comparison found and healed. */
       broken,
-      /** With two warehouses, the rows of each table, and the rows that differ. */
-      equal,
       deliveries: summary.inbox.outcomes,
       /** Calls that this run wrote, without calls of an earlier run. */
       written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
@@ -237,10 +220,7 @@ export const runDemo = async (options: DemoOptions) => {
     return {
       services,
       result,
-      /** Warehouse of the truth check and of the queries: the first configured warehouse. */
       warehouse,
-      /** The first of them, where two warehouses differ. */
-      differences,
       /** The command that opens the database. */
       psql,
       /** Configuration of the demo, for other commands. */

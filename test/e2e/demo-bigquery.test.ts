@@ -1,4 +1,4 @@
-/** The demo into both warehouses. That a change in one of them is found: test/cli/check-truth.test.ts. */
+/** The demo into BigQuery. The conformance tests compare both warehouses. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeCheapEmulator } from '../support/bigquery.ts';
@@ -17,11 +17,11 @@ const watchAddresses = async (pid: number, seen: Set<string>, ended: AbortSignal
   }
 };
 
-const folder = useFolder('demo-both');
+const folder = useFolder('demo-bigquery');
 
-test('callsync demo --warehouse both loads the same rows into both, and listens on loopback alone', async () => {
+test('callsync demo --warehouse bigquery loads every call, and listens on loopback alone', async () => {
   onTestFinished(takePorts(usualPort).close);
-  const args = ['demo', '--warehouse', 'both', '--exit', '--json', '--calls', '40', '--data-dir', folder];
+  const args = ['demo', '--warehouse', 'bigquery', '--exit', '--json', '--calls', '40', '--data-dir', folder];
   const demo = startProgram(args, { env: { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(folder) } });
   const listening = new Set<string>();
   const ended = new AbortController();
@@ -32,16 +32,10 @@ test('callsync demo --warehouse both loads the same rows into both, and listens 
   expect(code, `${demo.stderr()}${demo.stdout()}`).toBe(0);
   const result = JSON.parse(demo.stdout().trim().split('\n').at(-1) ?? '');
   expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-  const tables = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries'];
-  const { redactions, ...equal }: Record<string, { rows: number; different: number }> = result.equal;
+  for (const table of ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries'])
+    expect(result.rows[table], table).toBeGreaterThan(0);
   // The demo has no privacy rules.
-  expect(redactions).toEqual({ rows: 0, different: 0 });
-  expect(Object.keys(equal).sort()).toEqual([...tables].sort());
-  for (const [table, { rows, different }] of Object.entries(equal)) {
-    expect(different, table).toBe(0);
-    expect(rows, table).toBe(result.rows[table]);
-    expect(rows, table).toBeGreaterThan(0);
-  }
+  expect(result.rows.redactions).toBe(0);
   expect([...listening].filter((address) => !isLoopback(address))).toEqual([]);
   if (process.platform === 'linux') expect(listening.size).toBeGreaterThan(5);
 });
