@@ -13,7 +13,6 @@ const batchRows = 500;
 const batchesPerRun = 20;
 /** Number of loads of each warehouse that stay at any age. These loads distinguish a restored ledger from a current one. */
 const keptLoads = 2_000;
-const importDays = 90;
 const settledDays = 30;
 
 type Attempt = <T>(kind: string, step: () => Promise<T>) => Promise<T | undefined>;
@@ -164,10 +163,6 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
              ORDER BY warehouse, verdict_id DESC
             ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now())
           SELECT 1 FROM gone`,
-  },
-  imports: {
-    keepMs: importDays * day,
-    expire: (age) => deleteExpired('key', 'meta', sql`starts_with(key, 'import:') AND updated_at < ${age}`),
   },
   problems: {
     keepMs: settledDays * day,

@@ -1,8 +1,6 @@
 /** Brings the records of a file or stream in, as observations with source `import`. */
-import { hash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
@@ -11,27 +9,15 @@ import { terminal } from '../../lib/errors.ts';
 import { readRecord } from '../../lib/json-record.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import { readPageBody } from '../../source/list/page-body.ts';
-import { readMeta, writeMeta } from '../../store/meta.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
-import {
-  BrokenArray,
-  type Bytes,
-  beginning,
-  headOfForm,
-  type Position,
-  peek,
-  type SplitRecord,
-  splitRecords,
-} from './split-records.ts';
+import { BrokenArray, type Bytes, headOfForm, peek, type SplitRecord, splitRecords } from './split-records.ts';
 
 interface ImportInput {
-  /** A path, or a stream with the name under which its lines are reported. Only the import of a file can be resumed. */
+  /** A path, or a stream with the name under which its lines are reported. */
   readonly from: string | { readonly name: string; readonly bytes: Bytes };
   /** observed_at of every record, in microseconds; else each record's own time is taken. */
   readonly observedAt?: number;
-  /** Begin again, although an earlier import has already read part of the file. */
-  readonly restart?: boolean;
   /** Path of the records in an answer of the list; none = the answer is an array. */
   readonly records?: string;
 }
@@ -48,11 +34,6 @@ export interface ImportProgress {
   readonly changed: number;
 }
 
-/** Kept in `meta` for a file. Records before the position are in the ledger. */
-type ImportState = Position & Pick<ImportProgress, 'records' | 'refused' | 'changed'> & { readonly done: boolean };
-
-const untouched: ImportState = { ...beginning, records: 0, refused: 0, changed: 0, done: false };
-
 interface ImportOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: ImportProgress) => void;
@@ -64,7 +45,6 @@ interface ImportOptions {
 
 /** Batches that are folded and loaded at once. */
 const lanes = 3;
-const headBytes = 64 * 1024;
 const batchRecords = 500;
 const defaultBatchBytes = 4 * 1024 * 1024;
 /** Four times the largest delivery that the receiver takes by default. */
@@ -73,7 +53,7 @@ const defaultRecordBytes = 64 * 1024 * 1024;
 /**
  * Reads NDJSON, a JSON array or answers of the list in batches of bounded bytes; memory holds a batch, or one answer. The
  * first bytes tell gzip, never the name.
- * Unreadable records go to quarantine under `name:line`. An interrupted import resumes.
+ * Unreadable records go to quarantine under `name:line`. To end an interrupted import, run it again: records that came before change nothing.
  * @throws CallsyncError IMPORT_… if the file is unreadable; earlier records stay in the ledger.
  */
 export const importFile = async (deps: IngestDeps, input: ImportInput, options: ImportOptions = {}) => {
@@ -89,14 +69,9 @@ export const importFile = async (deps: IngestDeps, input: ImportInput, options: 
   }
 };
 
-/**
- * `alreadyDone` = true when the file had been imported before, and nothing was read.
- */
 const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedInput, options: ImportOptions) => {
   const now = Date.now() * 1000;
-  const mayResume = file.key !== undefined && input.restart !== true;
-  const earlier = mayResume ? await readMeta<ImportState>(deps.store, file.key as string) : undefined;
-  let state = earlier ?? untouched;
+  const counts = { records: 0, refused: 0, changed: 0 };
   let bytes = 0;
   const counted = async function* (): Bytes {
     for await (const chunk of file.bytes) {
@@ -104,42 +79,25 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
       yield chunk;
     }
   };
-  const progress = (): ImportProgress => {
-    const { records, refused, changed } = state;
-    return { bytes, size: file.size, records, refused, changed };
-  };
-  if (state.done) return { ...progress(), bytes: file.size ?? 0, alreadyDone: true };
-  const remember = async (news: Partial<ImportState>): Promise<void> => {
-    state = { ...state, ...news };
-    if (file.key !== undefined) await writeMeta(deps.store, file.key, state);
-  };
+  const progress = (): ImportProgress => ({ bytes, size: file.size, ...counts });
 
-  // Batches are recorded in their order, because an interrupted import continues behind the last recorded one.
-  let recorded: Promise<void> = Promise.resolve();
+  const failed = new AbortController();
   const lane = async (batches: AsyncIterable<readonly SplitRecord[]>): Promise<void> => {
     const ingesting = createPipeline(deps);
     try {
       for await (const batch of batches) {
         options.signal?.throwIfAborted();
         const read = readBatch(batch, { name: file.name, now, given: input.observedAt, ...deps });
-        const before = recorded;
-        recorded = ingesting.take({ ...read, origin: 'import' }).then(async (folded) => {
-          await before;
-          const next = batch.at(-1)?.next;
-          state = {
-            ...state,
-            records: state.records + batch.length,
-            refused: state.refused + folded.rejected,
-            changed: state.changed + folded.changed.length,
-          };
-          if (next !== undefined) await remember(next);
-          options.onProgress?.(progress());
-        });
-        // Closed first: the other lanes wait for bytes, and the next ones of a stream may never come.
-        await recorded.catch((cause: unknown) => {
+        const folded = await ingesting.take({ ...read, origin: 'import' }).catch((cause: unknown) => {
+          failed.abort(cause);
+          // Closed first: the other lanes wait for bytes, and the next ones of a stream may never come.
           file.close();
           throw cause;
         });
+        counts.records += batch.length;
+        counts.refused += folded.rejected;
+        counts.changed += folded.changed.length;
+        options.onProgress?.(progress());
       }
     } finally {
       await ingesting.finish();
@@ -148,19 +106,18 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
 
   try {
     const plain = await unpack(file.name, counted());
-    const records = splitRecords(plain, earlier, options.recordBytes ?? defaultRecordBytes);
+    const records = splitRecords(plain, options.recordBytes ?? defaultRecordBytes);
     const opened = openAnswers(records, input.records ?? '');
     const batches = batchesOf(opened, options.batchBytes ?? defaultBatchBytes);
     const ended = await Promise.allSettled(Array.from({ length: lanes }, () => lane(batches)));
-    await recorded;
+    failed.signal.throwIfAborted();
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
   } catch (cause) {
     options.signal?.throwIfAborted();
     throw brokenFile(cause, file.name) ?? cause;
   }
-  await remember({ done: true });
   options.onProgress?.(progress());
-  return { ...progress(), alreadyDone: false };
+  return progress();
 };
 
 /** Batches of bounded bytes; records before a broken place come too. */
@@ -191,8 +148,7 @@ async function* openAnswers(records: AsyncIterable<SplitRecord>, path: string): 
     opens ??= isAnswer;
     const page = isAnswer ? await readPageBody(Buffer.from(record.bytes), path) : undefined;
     if (typeof page === 'object')
-      for (const raw of [...page.parts(Number.POSITIVE_INFINITY)].flat())
-        yield { ...record, bytes: raw.bytes(), next: undefined };
+      for (const raw of [...page.parts(Number.POSITIVE_INFINITY)].flat()) yield { ...record, bytes: raw.bytes() };
     else yield record;
   }
 }
@@ -231,21 +187,15 @@ const unpack = async (name: string, packed: Bytes): Promise<Bytes> => {
 
 type OpenedInput = Awaited<ReturnType<typeof openInput>>;
 
-/** `key` = under which progress is stored; undefined for a stream, which cannot be resumed. */
 const openInput = async (from: ImportInput['from']) => {
   if (typeof from !== 'string')
-    return { ...from, size: null, key: undefined, close: () => void (from.bytes as Partial<Readable>).destroy?.() };
-  const path = resolve(from);
-  const name = basename(path);
+    return { ...from, size: null, close: () => void (from.bytes as Partial<Readable>).destroy?.() };
+  const name = basename(from);
   try {
-    const { size } = await stat(path);
-    await using handle = await open(path);
-    const head = Buffer.alloc(Math.min(headBytes, size));
-    await handle.read(head, 0, head.length, 0);
-    const stream = createReadStream(path, { highWaterMark: 256 * 1024 });
-    // Hashed, since paths may name persons.
-    const key = `import:${hash('sha256', `${path}\0${size}\0${hash('sha256', head)}`)}`;
-    return { name, size, key, bytes: stream, close: () => void stream.destroy() };
+    const found = await stat(from);
+    if (found.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
+    const stream = (await open(from)).createReadStream({ highWaterMark: 256 * 1024 });
+    return { name, size: found.size, bytes: stream, close: () => void stream.destroy() };
   } catch (cause) {
     throw terminal(
       'IMPORT_FILE_UNREADABLE',

@@ -4,27 +4,13 @@ import * as sign from '../../lib/json-signs.ts';
 export type Bytes = AsyncIterable<Buffer>;
 type Form = 'lines' | 'objects' | 'array';
 
-/** A position between two records, from which reading can resume. */
-export interface Position {
-  readonly form: Form;
-  /** Plain bytes before it. */
-  readonly offset: number;
-  /** Number of the line it is on, from 1. */
-  readonly line: number;
-}
-
 export interface SplitRecord {
   /** Bytes of the record; only the first ones if the record is longer than the limit. */
   readonly bytes: Buffer;
   readonly isWhole: boolean;
   /** Line of its first character, from 1. */
   readonly line: number;
-  /** Position from which reading continues after it; none inside an answer. */
-  readonly next: Position | undefined;
 }
-
-/** Before the first byte. */
-export const beginning: Position = { form: 'lines', offset: 0, line: 1 };
 
 /** The array neither continues nor ends as an array does. The records before were cut out. */
 export class BrokenArray extends Error {
@@ -130,29 +116,24 @@ class Held {
   }
 
   /** Empty from then on. */
-  take(next: Position): SplitRecord {
-    const record = { bytes: Buffer.concat(this.#parts), isWhole: this.#length <= this.#limit, line: this.line, next };
+  take(): SplitRecord {
+    const record = { bytes: Buffer.concat(this.#parts), isWhole: this.#length <= this.#limit, line: this.line };
     [this.#parts, this.#length, this.line] = [[], 0, 0];
     return record;
   }
 }
 
 /**
- * Every record from a position on; memory holds one, or the beginning of one that is longer than `limit`. An array starts with its
+ * Every record; memory holds one, or the beginning of one that is longer than `limit`. An array starts with its
  * bracket, objects over several lines with a brace alone, everything else is read line by line.
- * @param start undefined = the beginning; in an array it is behind an element
  * @throws BrokenArray where the array does not end, or more follows its end.
  */
-export async function* splitRecords(
-  given: Bytes,
-  start: Position | undefined,
-  limit: number,
-): AsyncGenerator<SplitRecord> {
+export async function* splitRecords(given: Bytes, limit: number): AsyncGenerator<SplitRecord> {
   const { head, rest } = await peek(given, headOfForm);
   const held = new Held(limit);
-  let { form, offset: skipped, line } = start ?? beginning;
-  let track = start && trackOf(form);
-  let [offset, ended] = [0, false];
+  let form = 'lines' as Form;
+  let track: Track | undefined;
+  let [offset, line, ended] = [0, 1, false];
   /** Tells the form by the first byte that is neither blank nor a byte order mark. */
   const begin = (byte: number, place: number): ReturnType<Track> => {
     if (sign.isBlank(byte) || byte === byteOrderMark[place]) return 'blank';
@@ -162,7 +143,7 @@ export async function* splitRecords(
   };
   const take = function* (chunk: Buffer): Generator<SplitRecord> {
     let from = 0;
-    for (let at = Math.max(0, skipped - offset); at < chunk.length; at += 1) {
+    for (let at = 0; at < chunk.length; at += 1) {
       const byte = chunk[at] as number;
       const found = track === undefined ? begin(byte, offset + at) : track(byte);
       if (ended && found !== 'blank') throw new BrokenArray(line);
@@ -175,7 +156,7 @@ export async function* splitRecords(
       if (found !== 'next' && found !== 'end') continue;
       if (held.line > 0) {
         held.add(chunk.subarray(from, at));
-        yield held.take({ form, offset: offset + (form === 'array' ? at : at + 1), line });
+        yield held.take();
       }
       ended = found === 'end';
     }
@@ -185,5 +166,5 @@ export async function* splitRecords(
   };
   for await (const chunk of rest) yield* take(chunk);
   if (form === 'array' && !ended) throw new BrokenArray(line);
-  if (held.line > 0) yield held.take({ form, offset, line });
+  if (held.line > 0) yield held.take();
 }
