@@ -8,6 +8,7 @@ import { type LedgerRow, unlessTooDeep } from '../../calls/fold.ts';
 import { CallsyncError, describeError } from '../../lib/errors.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import type { Transaction } from '../../postgres/database.ts';
+import type { Page } from '../../source/list/list-client.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { admit } from '../../store/gate.ts';
@@ -163,16 +164,21 @@ export const createPipeline = (deps: IngestDeps) => {
   };
   return {
     take,
-    /** As `take`, together with pages of other windows. */
-    takePage: async (page: IncomingBatch): Promise<void> => {
-      const taken = await gatheringOf(deps, page.origin)(page).catch(() => undefined);
-      // Another page may be at fault.
-      if (taken === undefined) return void (await take(page));
-      const ids = new Set(page.observations.map(({ callId }) => callId));
-      changed += taken.folded.changed.filter(({ callId }) => ids.has(callId)).length;
-      await loading;
-      ({ loading } = taken);
-    },
+    /** Handlers of a reading. Pages that may be kept are taken together with those of other windows. */
+    handlersOf: (origin: string) => ({
+      onPage: async (observations: readonly Observation[], { keep }: Pick<Page, 'keep'>): Promise<void> => {
+        const page = { observations, origin, done: keep?.() };
+        const taken = page.done && (await gatheringOf(deps, origin)(page).catch(() => undefined));
+        // Another page may be at fault.
+        if (taken === undefined) return void (await take(page));
+        const ids = new Set(observations.map(({ callId }) => callId));
+        changed += taken.folded.changed.filter(({ callId }) => ids.has(callId)).length;
+        await loading;
+        ({ loading } = taken);
+      },
+      onRejected: async (rejected: readonly RejectedRecord[]): Promise<void> =>
+        void (await take({ observations: [], rejected, origin })),
+    }),
     /** Waits for the last load. */
     finish: () => loading,
     /** Calls whose document changed so far. */

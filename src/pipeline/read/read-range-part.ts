@@ -162,13 +162,7 @@ const ingestWindow = async (deps: ReadDeps, input: ReadRangePartInput, range: Ra
       window: { axis, ...window },
       confirm,
       signal,
-      onPage: async (observations, { keep }) => {
-        const done = keep?.();
-        await (done ? pipeline.takePage : pipeline.take)({ observations, origin, done });
-      },
-      onRejected: async (rejected) => {
-        await pipeline.take({ observations: [], rejected, origin });
-      },
+      ...pipeline.handlersOf(origin),
     });
     await deps.drift?.seeWindow(result);
     return result;

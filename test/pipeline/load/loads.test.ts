@@ -103,7 +103,7 @@ test('pages of several windows that come at once share a load, which takes their
   const changed = pages.map(async ({ observations }, n) => {
     const window = createPipeline(deps);
     const again = n === 2 ? [observation('b0', 99)] : [];
-    await window.takePage({ observations: [...observations, ...again], origin: 'poll', done });
+    await window.handlersOf('poll').onPage([...observations, ...again], { keep: () => done });
     await window.finish();
     return window.changed;
   });
@@ -128,7 +128,7 @@ test('a page that cannot be folded fails its own window, and no other', async ()
   const ended = await Promise.allSettled(
     ['a', 'bad', 'c'].map(async (id) => {
       const window = createPipeline(deps);
-      await window.takePage({ observations: [observation(id, 1)], origin: 'poll' });
+      await window.handlersOf('poll').onPage([observation(id, 1)], { keep: () => () => undefined });
       return await window.finish();
     }),
   );
