@@ -41,8 +41,13 @@ const canonicalValue = (column: Column, value: unknown): unknown => {
   return ['float', 'int', 'timestamp'].includes(column.type) ? canonicalNumber(value) : value;
 };
 
-const canonicalWords = ({ value, start, length, score }: WordArrays): unknown[] =>
-  value.map((word, at) => [word, ...[start, length, score].map((all) => canonicalNumber(all[at] ?? null))]);
+/** In PostgreSQL, each array can be null or longer than the others: as the view of words has them. */
+const canonicalWords = ({ value, start, length, score }: WordArrays): unknown[] => {
+  const numbers = [start, length, score];
+  const words = Math.max(...[value, ...numbers].map((all) => all?.length ?? 0));
+  const wordAt = (at: number) => [value?.[at] ?? null, ...numbers.map((all) => canonicalNumber(all?.[at] ?? null))];
+  return Array.from({ length: words }, (_, at) => wordAt(at));
+};
 
 const canonicalNumber = (value: unknown): number | string | null => {
   if (value === null) return null;

@@ -59,6 +59,16 @@ test('a record that says all again is noted beside the versions of fields, and c
   expect((await pipeline.rowOf('x'))?.document).toMatchObject({ n: 2, m: 1 });
 });
 
+test('what a worker of an earlier build folds behind such a record is newer than the record', async () => {
+  await foldAll([observationOf('x', 1, { n: 1, m: 1 })]);
+  await foldAll([observationOf('x', 5_000_000, { n: 1, m: 1 })]);
+  // That build knows neither column.
+  const { versions } = fold(emptyRow('x'), prepareObservation(observationOf('x', 9_000_000, { n: 2 })));
+  await pipeline.query(`UPDATE ledger SET revision = revision + 1, fields = fields || '${JSON.stringify(versions)}'`);
+  await foldAll([observationOf('x', 7_000_000, { n: 3, m: 3 })]);
+  expect(await pipeline.rowOf('x')).toMatchObject({ document: { n: 1, m: 3 }, versions: { n: versions.n } });
+});
+
 test('calls that nobody knew, met by many at once in any order, do not deadlock', async () => {
   for (let round = 0; round < 3; round += 1) {
     const calls = Array.from({ length: 1_500 }, (_, n) => `new-${round}-${n}`);

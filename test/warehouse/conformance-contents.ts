@@ -92,6 +92,22 @@ const testDigests = (on: Fixture): void => {
     expect(await differing()).toEqual([]);
   });
 
+  test('words that were cut or made longer by hand, or taken away, change the digest', async () => {
+    const callId = on.newId();
+    const call = makeCall({ callId });
+    await on.warehouse.load(makeBatch({ calls: [call] }));
+    const isBigquery = on.warehouse.traits.kind === 'bigquery';
+    const changes = isBigquery
+      ? ['words = []']
+      : ['word_scores = word_scores || 0.5', 'word_starts = NULL', `word_values = '{}'`];
+    for (const change of changes) {
+      await on.target.execute(`UPDATE utterances SET ${change} WHERE call_id = '${callId}'`);
+      const { utterances } = (await digestOf(on.warehouse, callId))?.tables ?? {};
+      expect(utterances, change).not.toBe(on.warehouse.proof.digestOf(callId, call.flatten()).tables.utterances);
+      await on.warehouse.load(makeBatch({ calls: [{ ...call, partitions: ['2026-01-05'] }], force: true }));
+    }
+  });
+
   test('a child row that was added under another time than its call has is found, and goes', async () => {
     const callId = on.newId();
     await on.load({ callId, timestamp: '2025-07-03T00:00:00Z' });

@@ -17,6 +17,7 @@ import {
   fold,
   foldErasure,
   foldRules,
+  isHigher,
   namesOthers,
   needsDocument,
   noRules,
@@ -77,8 +78,11 @@ type StoredLedgerRow = Omit<LedgerRow, 'document'> &
 /** A stored row as fold reads it; the document only when `body` was fetched, its large fields as bytes until they are read. */
 const readLedgerRow = ({ body, confirmedAt, confirmedRank, ...stored }: StoredLedgerRow): LedgerRow => {
   const row = { ...stored, versions: bare<LedgerRow['versions'][string]>() };
-  for (const [name, [at, rank, hash]] of Object.entries(stored.versions))
-    row.versions[name] = [confirmedAt ?? at, confirmedRank ?? rank, hash];
+  for (const [name, own] of Object.entries(stored.versions)) {
+    const again = [confirmedAt ?? Number.NEGATIVE_INFINITY, confirmedRank ?? 0, own[2]] as const;
+    // Workers of an earlier build write newer versions, and leave the two columns as they are.
+    row.versions[name] = isHigher(again, own) ? again : own;
+  }
   if (body == null) return { ...row, document: row.revision === 0 || row.tombstone ? {} : null };
   return { ...row, document: readRecord(unpackDocument(body)).value as CallDocument };
 };
