@@ -76,7 +76,7 @@ test('a backfill that does not exist is named, with how to list those that do', 
   for (const result of results) expect(result).toMatchObject({ code: 2, stderr });
 });
 
-test('a scheduled backfill is shown, paused and resumed; its runs wait for a worker', async () => {
+test('a scheduled backfill is listed, paused and resumed', async () => {
   const connection = await Connection.connect({ address: temporal.address });
   const ensure = (...wanted: readonly object[]) =>
     ensureBackfillSchedules(new Client({ connection }), temporal.taskQueue, {
@@ -88,7 +88,7 @@ test('a scheduled backfill is shown, paused and resumed; its runs wait for a wor
   await ensure({ name: 'nightly', ...times, overlap_policy: 'skip' });
   const schedule = (...args: string[]) => run('backfill', 'schedule', ...args);
   const facts = (...args: string[]) => folder.json(['backfill', 'schedule', ...args]);
-  const shown = await facts('show', 'nightly');
+  const [shown] = await facts('list');
   const expected = { name: 'nightly', paused: false, overlapPolicy: 'SKIP', runs: 0, catchupWindowSeconds: 3_600 };
   expect(shown).toMatchObject(expected);
   expect(shown.nextRuns).toHaveLength(5);
@@ -97,6 +97,5 @@ test('a scheduled backfill is shown, paused and resumed; its runs wait for a wor
   expect(await schedule('pause', 'unknown')).toMatchObject({ code: 2, stderr });
   expect(await facts('pause', 'nightly')).toMatchObject({ paused: true, nextRuns: [] });
   expect(await facts('resume', 'nightly')).toMatchObject({ paused: false });
-  await facts('run', 'nightly');
-  await expect.poll(async () => (await schedule('list')).stdout).toContain('nightly: on');
+  expect((await schedule('list')).stdout).toContain('nightly: on');
 });

@@ -1,4 +1,4 @@
-import type { ScheduleDescription } from '@temporalio/client';
+import type { ScheduleDescription, ScheduleHandle } from '@temporalio/client';
 import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { withServices } from '../../app/services.ts';
@@ -13,7 +13,7 @@ import { backfillSchedule, listBackfillSchedules } from '../../temporal/schedule
 import { backfillHandle } from '../../temporal/workflow-client.ts';
 import { type Answer, argument, choice, flag, group, leaf, option, parsed, wholeNumber } from '../shell/define.ts';
 import { needWorkers, watchBackfill } from '../shell/follow.ts';
-import { lines, renderTable, tellTimes, untilStopped } from '../shell/output.ts';
+import { lines, tellTimes, untilStopped } from '../shell/output.ts';
 import { fromOption, toOption } from '../shell/range.ts';
 
 /** Percent of the range, because a small number of calls alone would hide the skipped ones. */
@@ -126,59 +126,29 @@ const describeSchedule = (facts: ReturnType<typeof factsOf>): string =>
     `  runs        ${facts.runs} begun, ${facts.skippedForOverlap} skipped because an earlier run continued, ${facts.missedBeyondCatchup} missed beyond that`,
   ].join('\n');
 
-/** The last runs, newest first; Temporal forgets a workflow after its retention time. */
-const lastResults = async ({ client, prefix }: TemporalService, { info }: ScheduleDescription) =>
-  await Promise.all(
-    [...info.recentActions].reverse().map(async ({ scheduledAt, action: { workflow } }) => {
-      const described = client.workflow.getHandle(workflow.workflowId).describe();
-      const state = await described.then(
-        ({ status }) => status.name.toLowerCase(),
-        () => 'forgotten',
-      );
-      const backfill = workflow.workflowId.slice(`${prefix}/backfill/`.length);
-      return { backfill, dueAt: scheduledAt.toISOString(), state };
-    }),
-  );
-
-type Schedule = ReturnType<typeof backfillSchedule>;
-type Act = (schedule: Schedule, name: string, temporal: TemporalService) => Promise<Answer>;
-
-const tell: Act = async (schedule, name, temporal) => {
-  const description = await schedule.describe();
-  const facts = factsOf(name, description);
-  const results = await lastResults(temporal, description);
-  return [{ ...facts, results }, lines(describeSchedule(facts), renderTable(results))];
-};
-
-/** Changes a schedule, and then tells how it is. */
-const change =
-  (act: (schedule: Schedule) => Promise<unknown>): Act =>
-  async (schedule, ...at) => {
-    await act(schedule);
-    return await tell(schedule, ...at);
-  };
-
-const pause = change((schedule) => schedule.pause('Paused by an operator.'));
-const unpause = change((schedule) => schedule.unpause('Resumed by an operator.'));
-const trigger = change((schedule) => schedule.trigger());
-
 const name = argument('<name>', 'name of the schedule');
 
-/** A command about one schedule that exists: else it ends with USAGE_SCHEDULE. */
-const aboutSchedule = (verb: string, does: string, act: Act) =>
+/** A command that changes a schedule, and then tells how it is. A schedule that does not exist: USAGE_SCHEDULE. */
+const aboutSchedule = (verb: string, does: string, act: (schedule: ScheduleHandle) => Promise<unknown>) =>
   leaf({
     does,
     args: [name],
     examples: [`callsync backfill schedule ${verb} nightly`],
     within: withTemporal,
-    run: (name, _options, temporal) =>
-      act(backfillSchedule(temporal.client, temporal.prefix, name), name, temporal).catch((cause: unknown) => {
+    run: async (name, _options, { client, prefix }) => {
+      const schedule = backfillSchedule(client, prefix, name);
+      try {
+        await act(schedule);
+        const facts = factsOf(name, await schedule.describe());
+        return [facts, describeSchedule(facts)];
+      } catch (cause) {
         if (!(cause instanceof ScheduleNotFoundError)) throw cause;
         throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
           hint: 'Run callsync backfill schedule list for the names.',
           cause,
         });
-      }),
+      }
+    },
   });
 
 const schedule = group({
@@ -199,10 +169,8 @@ const schedule = group({
         return [all, all.map(describeSchedule).join('\n') || 'There is none.'];
       },
     }),
-    show: aboutSchedule('show', 'show a schedule with its last results', tell),
-    pause: aboutSchedule('pause', 'stop starting runs', pause),
-    resume: aboutSchedule('resume', 'start runs again', unpause),
-    run: aboutSchedule('run', 'start a run now, in addition to its schedule', trigger),
+    pause: aboutSchedule('pause', 'stop starting runs', (one) => one.pause('Paused by an operator.')),
+    resume: aboutSchedule('resume', 'start runs again', (one) => one.unpause('Resumed by an operator.')),
   },
 });
 
