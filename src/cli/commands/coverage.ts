@@ -1,4 +1,3 @@
-import { readSettings } from '../../../schemas/config/sync.ts';
 import type { Config } from '../../../schemas/config.ts';
 import { processedFieldOf } from '../../app/activity-deps.ts';
 import { explain } from '../../app/open-health.ts';
@@ -6,9 +5,9 @@ import { withStore } from '../../app/services.ts';
 import { drawCoverage, readCoverage } from '../../health/coverage/coverage.ts';
 import { drawReasons } from '../../health/coverage/why.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { dateOf, dayMicros, iso, nowMicros } from '../../lib/timestamps.ts';
+import { dateOf, dayMicros, nowMicros } from '../../lib/timestamps.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
-import { forecastVerdicts, type JudgedDay, joinEmpty, listDays } from '../../pipeline/reconcile/judged-days.ts';
+import { type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
 import type { Store } from '../../store/store.ts';
 import { instant, leaf, parsed } from '../shell/define.ts';
@@ -17,30 +16,17 @@ import { toOption } from '../shell/range.ts';
 
 const defaultDays = 30;
 
-/** How many days that were read have no good verdict yet, and by when the schedule will have judged them. */
+/** How many days that were read have no good verdict yet. */
 const describeUnjudged = async (config: Config, store: Store, now: number) => {
   const chosen = chooseAxis(config.source.list, processedFieldOf(config));
-  if (chosen === undefined) return { days: 0, judgedBy: null, lines: [] };
+  if (chosen === undefined) return { days: 0, lines: [] };
   const listed = await listDays(store, { axis: chosen.axis, warehouses: Object.keys(config.warehouses), to: now });
-  const days = listed.filter((one) => !one.judged);
+  if (listed.length === 0) return { days: 0, lines: [] };
+  const days = listed.filter((one) => !one.judged).length;
   const isCompared = (one: JudgedDay): boolean => one.judged && one.rowsAt >= now - rowsWithin;
-  const level = `Proven: ${countOf(listed.length - days.length, 'day')}; rows compared in the last 30 days: ${listed.filter(isCompared).length}; other days: guards only (docs/explanation/completeness.md).`;
-  if (days.length === 0) return { days: 0, judgedBy: null, lines: listed.length === 0 ? [] : [level] };
-  const settings = readSettings(config.sync);
-  const { judgedBy, hint } = forecast(settings, await joinEmpty(store, days, settings.windows.max), now);
-  const waiting = `Read days that wait for a comparison: ${days.length}. ${hint}`;
-  return { days: days.length, judgedBy, lines: [level, waiting] };
-};
-
-const forecast = ({ reconcile }: ReturnType<typeof readSettings>, days: readonly JudgedDay[], now: number) => {
-  const none = (hint: string) => ({ judgedBy: null, hint });
-  if (!reconcile.enabled) return none('sync.reconcile is off: run callsync reconcile, or turn it on.');
-  const by = forecastVerdicts(days, reconcile, now);
-  if (by === undefined || !Number.isFinite(by))
-    return none('sync.reconcile.backlog_days is 0: only callsync reconcile compares days before sync.reconcile.span.');
-  const judgedBy = iso(by);
-  const hint = `While a worker runs, all are judged by ${judgedBy.slice(0, 10)}; callsync reconcile judges them now.`;
-  return { judgedBy, hint };
+  const level = `Proven: ${countOf(listed.length - days, 'day')}; rows compared in the last 30 days: ${listed.filter(isCompared).length}; other days: guards only (docs/explanation/completeness.md).`;
+  const waiting = `Read days that wait for a comparison: ${days}. callsync reconcile compares them now.`;
+  return { days, lines: days === 0 ? [level] : [level, waiting] };
 };
 
 export default leaf({

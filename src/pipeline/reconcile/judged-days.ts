@@ -1,4 +1,4 @@
-/** UTC days that were read, their verdicts, and a forecast of the missing ones. */
+/** UTC days that were read, and their verdicts. */
 
 import type { Range, ReconcileTarget } from '../../../schemas/orchestration.ts';
 import { intersect, subtract } from '../../lib/intervals.ts';
@@ -102,26 +102,5 @@ export const findUnjudged = async <W extends Range>(
 /** The parts of a range that not every warehouse has a good verdict for. */
 const listUnjudged = async (store: Store, input: { axis: string; warehouses: readonly string[]; range: Range }) =>
   Object.values(await findUnproven(store, { ...input, level: {} })).flat();
-
-/**
- * When every day that was read will have been judged by the schedule, in microseconds; undefined when all are. Days
- * that are too young are judged as soon as they are old enough.
- * @param settings microseconds. `age`: how old a window must be. `span`: how far back a run looks for windows without a
- * verdict. `interval`: the time between two runs. `backlogDays`: days before the span that each run takes as well, oldest
- * first, until all that was read is judged.
- */
-export const forecastVerdicts = (
-  unjudged: readonly Range[],
-  settings: Readonly<Record<'age' | 'span' | 'interval' | 'backlogDays', number>>,
-  now: number,
-): number | undefined => {
-  if (unjudged.length === 0) return undefined;
-  const { age, span, backlogDays, interval } = settings;
-  const newest = Math.max(...unjudged.map(({ to }) => to));
-  const backlog = unjudged.filter(({ from }) => from < now - age - span).length;
-  if (backlog > 0 && backlogDays === 0) return Number.POSITIVE_INFINITY;
-  const runs = backlog === 0 ? 1 : Math.ceil(backlog / backlogDays);
-  return Math.max(now + runs * interval, newest + age + interval);
-};
 
 const comparedAt = (verdict: StoredVerdict): number => verdict.compared_at;
