@@ -7,11 +7,11 @@ import {
 } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { flag, leaf } from '../shell/define.ts';
+import { leaf } from '../shell/define.ts';
 import { print, renderTable } from '../shell/output.ts';
 import { receiverAlone } from './config.ts';
 import { type Checks, exitCodeOfFindings, installationChecks, receiverChecks, runChecks } from './doctor/check.ts';
-import { provideTemporalCli, sourceChecks, temporalChecks } from './doctor/check-services.ts';
+import { sourceChecks, temporalChecks } from './doctor/check-services.ts';
 import { webhookChecks } from './doctor/check-webhook.ts';
 
 const deadlineMs = 40_000;
@@ -38,18 +38,15 @@ const examine = async (options: CommonOptions, valid: string, checks: Checks): P
 };
 
 /** Checks everything. */
-export const runDoctor = (options: CommonOptions & { readonly fix?: boolean; readonly limiter?: RequestLimiter }) =>
+export const runDoctor = (options: CommonOptions & { readonly limiter?: RequestLimiter }) =>
   withServices(options, async (services) => {
-    const fix = options.fix === true;
-    // The checks find this failure again, beside everything else.
-    if (fix) await provideTemporalCli(services).catch(() => undefined);
     const store = openStoreService(services);
     store.catch(() => undefined);
     await examine(options, 'Valid.', {
       ...sourceChecks(services, options.limiter),
       ...webhookChecks(services, store),
       ...installationChecks(services, store),
-      ...temporalChecks(services, fix),
+      ...temporalChecks(services),
     });
   });
 
@@ -61,20 +58,14 @@ const runReceiverDoctor = (options: CommonOptions) =>
     await examine(options, 'Valid for a receiver. The checks are those of callsync serve alone.', checks);
   });
 
-const options = {
-  fix: flag('--fix', 'make safe repairs: fetch the Temporal server, create missing schedules').conflicts('receiver'),
-  receiver: receiverAlone,
-};
-
 export default leaf({
-  options,
+  options: { receiver: receiverAlone },
   examples: [
     'callsync doctor',
-    'callsync doctor --fix',
     'callsync doctor --receiver --config receiver.yaml',
     `callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'`,
   ],
-  remarks: `doctor starts embedded servers, sends one sample delivery to webhook.public_url and deletes it. Without --fix, doctor
+  remarks: `doctor starts embedded servers, sends one sample delivery to webhook.public_url and deletes it. doctor
 changes nothing else. Exit code 0: nothing failed (warnings are allowed). Exit code 4: every failed check got no answer. Exit codes
 2, 3 and 6: correct, allow or change something first.`,
   run: (given) => (given.receiver === true ? runReceiverDoctor(given) : runDoctor(given)),

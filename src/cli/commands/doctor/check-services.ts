@@ -4,15 +4,10 @@ import { ScheduleNotFoundError } from '@temporalio/client';
 import { taskQueuesOf } from '../../../../workflows/messages.ts';
 import { askList, openSource } from '../../../app/open-source.ts';
 import type { Services } from '../../../app/services.ts';
-import {
-  ensureConfiguredSchedules,
-  openTemporal,
-  type TemporalService,
-  unpolledQueues,
-} from '../../../app/temporal.ts';
+import { openTemporal, type TemporalService, unpolledQueues } from '../../../app/temporal.ts';
 import { terminal } from '../../../lib/errors.ts';
 import { lazily } from '../../../lib/timing.ts';
-import { findTemporalCli, locateTemporalCli } from '../../../local/temporal-server.ts';
+import { findTemporalCli } from '../../../local/temporal-server.ts';
 import { openFrames } from '../../../source/frames.ts';
 import type { RequestLimiter } from '../../../source/http/limiter.ts';
 import { findRecordsPath } from '../../../source/probe/session.ts';
@@ -98,8 +93,7 @@ const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): 
 
 // Temporal.
 
-/** @param fix create schedules that are not there, instead of reporting them. */
-export const temporalChecks = (services: Services, fix: boolean): Checks => {
+export const temporalChecks = (services: Services): Checks => {
   const { config } = services;
   const open = lazily(() => openPresent(services));
   const need = (): Promise<TemporalService> =>
@@ -109,14 +103,8 @@ export const temporalChecks = (services: Services, fix: boolean): Checks => {
   return {
     temporal: async () => ok(`${(await open()).address} has the namespace ${config.temporal.namespace}.`),
     workers: async () => checkWorkers(await need()),
-    schedules: async () => checkSchedules(services, await need(), fix),
+    schedules: async () => checkSchedules(services, await need()),
   };
-};
-
-/** Fetches or builds the program of the development server if it is missing. No check does this, because it takes minutes. */
-export const provideTemporalCli = async ({ config, say }: Services): Promise<void> => {
-  if (config.temporal.address !== undefined) return;
-  await locateTemporalCli({ configured: config.temporal.cli, log: say });
 };
 
 /** Never builds the development server’s program: that takes minutes. */
@@ -124,7 +112,7 @@ const openPresent = async (services: Services): Promise<TemporalService> => {
   const { temporal } = services.config;
   if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined)
     throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not installed.', {
-      hint: 'Run callsync doctor --fix, which downloads the Temporal CLI, or builds it with Go in 3 minutes. Or set temporal.address.',
+      hint: 'Run callsync up, which downloads the Temporal CLI, or builds it with Go in 3 minutes. Or set temporal.address.',
     });
   return openTemporal(services);
 };
@@ -136,8 +124,7 @@ const checkWorkers = async ({ client, prefix }: TemporalService): Promise<Findin
   return warning(`No worker polls ${unpolled.join(', ')}.`, 'Start callsync up or callsync worker.');
 };
 
-const checkSchedules = async (services: Services, temporal: TemporalService, fix: boolean): Promise<Finding> => {
-  const { client, prefix } = temporal;
+const checkSchedules = async (services: Services, { client, prefix }: TemporalService): Promise<Finding> => {
   const { reconcile } = services.config.sync;
   const missing: string[] = [];
   const paused: string[] = [];
@@ -151,15 +138,8 @@ const checkSchedules = async (services: Services, temporal: TemporalService, fix
       missing.push(id);
     }
   }
-  if (missing.length > 0 && fix) {
-    await ensureConfiguredSchedules(services, temporal);
-    return ok(`Created: ${missing.join(', ')}.`);
-  }
   if (missing.length > 0)
-    return warning(
-      `Not there: ${missing.join(', ')}.`,
-      'callsync doctor --fix, callsync up or callsync go-live creates them.',
-    );
+    return warning(`Not there: ${missing.join(', ')}.`, 'callsync up or callsync go-live creates them.');
   if (paused.length > 0)
     return warning(`Paused: ${paused.join(', ')}.`, 'Resume them in the Temporal UI when the reason is gone.');
   return ok(`${wanted.length} schedules are on.`);
