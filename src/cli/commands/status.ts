@@ -11,7 +11,6 @@ import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { withinTime } from '../../lib/timing.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
 import { describeFacts } from '../../source/list/facts.ts';
-import { listAgents } from '../../store/delivery/delivery-statistics.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { listRefused } from '../../store/loads/loads.ts';
 import { listDrift } from '../../store/status/drift.ts';
@@ -56,9 +55,6 @@ const render = (summary: Status, unsigned: boolean): string => {
     `quarantine  ${quarantine.count} open${quarantine.count > 0 ? ': callsync quarantine list' : ''}`,
     `rereads     ${rereads.count} waiting${rereads.unanswered === 0 ? '' : `, ${rereads.unanswered} without an answer`}`,
     drift.length > 0 && `drift       ${countOf(drift.length, 'difference')} of records: callsync schema`,
-    summary.agents
-      .filter(({ isNew }) => isNew)
-      .map(({ agent, firstSeen }) => `NEW AGENT   ${agent ?? '(none)'} delivers since ${firstSeen.toISOString()}`),
     summary.refused.map(({ warehouse, callId, why }) => `REFUSED     ${warehouse}: ${callId} (${why})`),
     summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
     summary.backfills.map(
@@ -107,7 +103,6 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
     refused: await listRefused(store),
     wrong: judge(await readNow(services.config, store)),
     drift: await listDrift(store),
-    agents: await listAgents(store),
     quotas: await describeQuotas(services, store),
     rules: await readRules(services, store),
     list: (await factMemoryOf(store, services.config).read())?.facts ?? null,
