@@ -28,10 +28,6 @@ export const serverAddress = (server: NetServer, isTls: boolean): string => {
   return originOf(isTls, address, port);
 };
 
-/** Where a server of these settings answers on its own machine. */
-export const localAddress = ({ listen, port, tls }: { listen: string; port: number; tls?: unknown }): string =>
-  originOf(tls !== undefined, /^(0\.0\.0\.0|::)$/.test(listen) ? '127.0.0.1' : listen, port);
-
 export type TlsFiles = { readonly cert_file: string; readonly key_file: string };
 
 export type Certificate = { readonly cert: Buffer; readonly key: Buffer };

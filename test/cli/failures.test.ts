@@ -76,7 +76,6 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       [/--options is not valid YAML or JSON/, 'simulate', '--options', '{live: '],
       [/no dialect named nope\. Choose one of: activate/, 'simulate', '--dialect', 'nope'],
       [new RegExp(`Port ${simulator.port} is taken`), 'simulate', '--port', String(simulator.port)],
-      [/no signing key “nope” .* Use one of: main/, 'webhook', 'send', '--key', 'nope'],
     ];
     for (const [sentence, ...args] of wrong) {
       const { code, stdout, stderr } = await folder.run(args);

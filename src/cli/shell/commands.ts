@@ -33,7 +33,7 @@ export const commandsDo = {
   quarantine: 'list, replay or discard records that callsync cannot read',
   privacy: 'preview and apply privacy rules; answer requests of persons',
   erase: 'erase calls permanently, by call id or personal value; counts them first',
-  webhook: 'list signing keys; send test deliveries',
+  webhook: 'list signing keys with their last use',
   notify: 'send test messages to the configured channels',
   schema: 'show how records differ from the interface',
   simulate: 'run the simulated call-data service, on loopback',

@@ -65,7 +65,6 @@ export const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
     'Check source.auth_scheme and source.version, and ask the account manager whether these credentials may use the call API.',
   TOKEN_UNAVAILABLE: 'Check source.auth_url and source.realm; if the endpoint is down, callsync retries.',
   USAGE_ERASE: 'Give --key only with --by metadata. Write the key as calls have it, and telephone numbers in full.',
-  USAGE_KEY: 'Name a key that callsync webhook keys lists.',
   USAGE_RECEIPT:
     'Give a file of callsync report, or the output of callsync erase --json; and the output of callsync privacy public-key.',
   USAGE_VALUES: 'Write one value a line into --file or to standard input, never into the arguments.',

@@ -13,9 +13,6 @@ export interface Overlap {
   readonly pollOnly: number;
 }
 
-/** Calls that `callsync webhook send` invented: no list shows them. */
-const inventedPrefix = 'sample-';
-
 /**
  * Compares calls whose processing ended in the range, or whose own time is in it. A webhook record has no end of
  * processing: a later delivery may belong to a later listing.
@@ -23,8 +20,7 @@ const inventedPrefix = 'sample-';
 export const measureOverlap = async (db: Queryable, range: { readonly from: number; readonly to: number }) => {
   const counts = await db.row<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>`
       SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
-            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp(range.to)}
-                               AND NOT starts_with(call_id, ${inventedPrefix})) AS "webhookOnly",
+            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp(range.to)}) AS "webhookOnly",
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL AND fields->'status'->>2 = ANY(${sentStatuses})) AS "pollOnly"
        FROM ledger
       WHERE revision > 0 AND NOT tombstone AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(range.from)}

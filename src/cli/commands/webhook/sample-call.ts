@@ -1,5 +1,4 @@
 /** An invented call, from the file of data beside this one. */
-import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { CallDocument } from '../../../../schemas/call.ts';
 import { readYaml } from '../../../lib/read-yaml.ts';
@@ -11,8 +10,8 @@ type Sample = CallDocument & { readonly said: Said; readonly transcript_json: ob
 const file = 'sample-call.yaml';
 const sample = lazily(() => readYaml(readFileSync(new URL(file, import.meta.url), 'utf8'), file) as Sample);
 
-/** @param callId `unique_id` of the call; a new one without it. */
-export const sampleCall = (callId: string = `sample-${randomUUID()}`, at: Date = new Date()): CallDocument => {
+/** @param callId `unique_id` of the call. */
+export const sampleCall = (callId: string, at: Date = new Date()): CallDocument => {
   const { said, transcript_json, ...fields } = sample();
   const callData = said.map(({ from, start, text }) => sampleUtterance(from, start, text));
   const timestamp = at.toISOString().replace(/\.\d{3}Z$/, 'Z');
