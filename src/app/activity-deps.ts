@@ -34,7 +34,7 @@ export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
   endOfProcessingAxis(source.list)?.record_field ?? 'qualified';
 
 /** Dependencies of folding and loading, without access to the service. */
-export const ingestDeps = <P extends { store: Store; targets: readonly WarehouseTarget[] }>(
+const ingestDeps = <P extends { store: Store; targets: readonly WarehouseTarget[] }>(
   { config, log }: Services,
   parts: P,
 ) => {

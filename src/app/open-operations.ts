@@ -2,7 +2,6 @@
 
 import { type Client, WorkflowFailedError } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
-import { parseInstant } from '../../schemas/instant.ts';
 import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../workflows/messages.ts';
 import { createRegistry, createWorkMetrics, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
 import { type Action, type Actions, createAccess } from '../health/page/access.ts';
@@ -10,22 +9,20 @@ import { createPage, type Page } from '../health/page/page.ts';
 import { createPageReader, type PageBackfill } from '../health/page/state.ts';
 import type { Waiting } from '../health/read-health.ts';
 import { secondsLeft } from '../lib/count-of.ts';
-import { terminal, transient } from '../lib/errors.ts';
+import { transient } from '../lib/errors.ts';
 import { readVersion } from '../lib/find-built.ts';
 import { openSecret } from '../lib/secret.ts';
-import { dayMicros as day } from '../lib/timestamps.ts';
 import { trimSlashes } from '../lib/trim-slashes.ts';
-import { replayQuarantine } from '../pipeline/import/replay-quarantine.ts';
 import { isLoopback } from '../source/http/http.ts';
 import { requestLimitRules } from '../source/source.ts';
 import { recordEvent, recordOnce } from '../store/status/events.ts';
-import { backfillHandle, startReconcile } from '../temporal/workflow-client.ts';
+import { backfillHandle } from '../temporal/workflow-client.ts';
 import type { Receiver } from '../webhook/server/receiver.ts';
-import { ingestDeps, openWarehouses } from './activity-deps.ts';
+import { openWarehouses } from './activity-deps.ts';
 import { explain, openHealth } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { openStoreService, type Services } from './services.ts';
-import { beginBackfill, listBackfills, openTemporal, rootMessage, untilNow } from './temporal.ts';
+import { listBackfills, openTemporal, rootMessage } from './temporal.ts';
 
 /** Users that may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
 export const openUsers = ({ operations }: Pick<Config, 'operations'>) =>
@@ -61,7 +58,7 @@ export const openPage = (services: Services, parts: Parts, receiver?: Pick<Recei
     readSpool: receiver && (() => describeSpool(receiver.status().spool)),
   });
   const access = createAccess({ isOpen: isLocal && readToken === undefined, readToken, users, hosts });
-  const actions = users.length === 0 ? undefined : createPageActions(services, parts);
+  const actions = users.length === 0 ? undefined : createPageActions(parts);
   return createPage({ ...reader, access, actions });
 };
 
@@ -103,23 +100,16 @@ const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill[
 
 const updateDeadlineMs = 10_000;
 
-/** A day as the page's forms send it → microseconds. @throws CallsyncError USAGE_RANGE */
-const dayOf = (text: string | null): number => {
-  const micros = text?.length === '2026-01-31'.length ? parseInstant(text) : undefined;
-  if (micros === undefined) throw terminal('USAGE_RANGE', 'A day such as 2026-01-31 is needed.');
-  return micros;
-};
-
 /** The same as the commands of these names. The timeline shows each action with its user. */
-const createPageActions = (services: Services, { store, targets, temporal }: Parts): Actions => {
+const createPageActions = ({ store, temporal }: Parts): Actions => {
   const { prefix } = temporal;
 
   /** Records an action if it succeeds. The error of a failed action goes only to the browser. */
   const told =
-    (kind: string, act: (fields: URLSearchParams) => Promise<string>): Action =>
+    (word: string, update: typeof pauseUpdate): Action =>
     async (fields, actor) => {
-      const what = await act(fields);
-      await recordEvent(store, { kind, what, actor });
+      const what = `${word} ${await change(fields, update)}`;
+      await recordEvent(store, { kind: 'backfill', what, actor });
       return what;
     };
 
@@ -137,34 +127,7 @@ const createPageActions = (services: Services, { store, targets, temporal }: Par
     return name;
   };
 
-  return {
-    pause: told('backfill', async (fields) => `Paused ${await change(fields, pauseUpdate)}`),
-    resume: told('backfill', async (fields) => `Resumed ${await change(fields, resumeUpdate)}`),
-    backfill: told('backfill', async (fields) => {
-      const range = untilNow({ from: dayOf(fields.get('from')), to: dayOf(fields.get('to')) }, () => undefined);
-      const name = `${fields.get('from')}_${fields.get('to')}`;
-      await beginBackfill(services, temporal, { name, range });
-      return `Started ${name}`;
-    }),
-    reconcile: told('reconcile', async (fields) => {
-      const from = dayOf(fields.get('day'));
-      const range = untilNow({ from, to: from + day }, () => undefined);
-      await startReconcile(temporal.client, prefix, { name: `${from}-${range.to}`, request: { range, force: true } });
-      return `Reconciles ${fields.get('day')}`;
-    }),
-    replay: told('quarantine', async (fields) => {
-      const id = fields.get('id')?.trim() ?? '';
-      if (!/^\d{0,15}$/.test(id))
-        throw terminal('USAGE_QUARANTINE', 'The number of a record is needed, or an empty field for all records.', {
-          hint: 'Run callsync quarantine list for the numbers.',
-        });
-      const { replayed, refused } = await replayQuarantine(ingestDeps(services, { store, targets }), {
-        carries: new Set(services.config.source.list.authoritative_fields),
-        ...(id === '' ? {} : { ids: [Number(id)] }),
-      });
-      return `Replayed ${replayed} quarantined records, ${refused} still refused`;
-    }),
-  };
+  return { pause: told('Paused', pauseUpdate), resume: told('Resumed', resumeUpdate) };
 };
 
 // Parts of a working process: source, store, warehouses.

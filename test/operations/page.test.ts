@@ -91,10 +91,7 @@ const serve = async (
   };
   const page = createPage({
     access,
-    actions: rules.users && {
-      ...{ pause: act('pause'), resume: act('resume'), backfill: act('backfill') },
-      ...{ reconcile: act('reconcile'), replay: act('replay') },
-    },
+    actions: rules.users && { pause: act('pause'), resume: act('resume') },
     readState: async () => {
       reads += 1;
       return { ...state, at: reads };
@@ -216,7 +213,12 @@ test('reads its state once for many clients, and not at all for nobody', async (
 });
 
 test('acts only for a caller with a token of an own name, and only by a form of its own page', async () => {
-  const { address, acted } = await serve({ users: [{ name: 'ann', token: () => 'act' }] });
+  const progress = { state: 'running', share: 0.5, windows: 1, calls: 1, secondsLeft: null } as const;
+  const big = { ...backfill, name: 'big', status: 'RUNNING', error: null, progress };
+  const { address, acted } = await serve(
+    { users: [{ name: 'ann', token: () => 'act' }] },
+    { ...calm, backfills: [big] },
+  );
   const form = /name="form" value="([^"]+)"/.exec(await (await fetch(address)).text())?.[1] ?? '';
   const authorization = `Basic ${Buffer.from('ann:act').toString('base64')}`;
   const good = { origin: address, authorization };

@@ -84,7 +84,7 @@ const credentialsOf = (authorization = ''): { readonly name?: string; readonly s
 /** Runs the action and describes the result. @throws CallsyncError that the page shows to the operator */
 export type Action = (fields: URLSearchParams, actor: string) => Promise<string>;
 
-export type ActionName = 'pause' | 'resume' | 'backfill' | 'reconcile' | 'replay';
+type ActionName = 'pause' | 'resume';
 export type Actions = Readonly<Record<ActionName, Action>>;
 
 type ActionAnswer = { readonly status: number; readonly text: string; readonly location?: string };

@@ -8,7 +8,6 @@ import { judge } from '../conditions.ts';
 import { coverageStates, stateSigns } from '../coverage/coverage.ts';
 import type { Reason } from '../coverage/why.ts';
 import type { Waiting } from '../read-health.ts';
-import type { ActionName } from './access.ts';
 import { countColumns } from './draw-report.ts';
 import { type Columns, type Html, html, type Part, table } from './html.ts';
 import { type JudgedDay, type PageBackfill, type PageState, sumUp } from './state.ts';
@@ -24,10 +23,6 @@ const section = (id: string, title: string, content: Part): Section => ({
 
 /** A section with nothing to show keeps its place for later updates. */
 const nothing = (id: string): Section => ({ id, content: html`<section id="${id}" hidden></section>` });
-const folded = (id: string, title: string, content: Html): Section => ({
-  id,
-  content: html`<section id="${id}"><details><summary><h2>${title}</h2></summary>${content}</details></section>`,
-});
 
 const command = (text: string): Html =>
   html`<span class="command"><code>${text}</code> <button type="button" class="copy" data-copy="${text}" aria-label="Copy ${text}">Copy</button></span>`;
@@ -189,7 +184,6 @@ export const drawSections = (state: PageState, formToken: string | null): readon
   ...[headline, path, figures, coverage, waiting].map((draw) => draw(state)),
   runs(state, formToken),
   events(state),
-  ...(formToken === null ? [] : [folded('actions', 'Actions', drawForms(formToken))]),
 ];
 
 const weekdays = ['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su'];
@@ -214,27 +208,11 @@ const drawCalendar = (name: string, all: readonly PageDay[]): Html => {
   return html`<div class="week" aria-hidden="true">${heads}</div><ol class="week" aria-label="Days of ${name}">${before}${days.map(drawDay)}</ol>`;
 };
 
-const form = (token: string, action: ActionName, content: Part): Html =>
-  html`<form method="post" action="/actions/${action}"><input type="hidden" name="form" value="${token}">${content}</form>`;
-
 /** Pauses or resumes one backfill. */
 const drawToggle = (token: string, name: string, state: 'running' | 'paused'): Html => {
   const [action, word] = state === 'running' ? (['pause', 'Pause'] as const) : (['resume', 'Resume'] as const);
-  return form(
-    token,
-    action,
-    html`<input type="hidden" name="name" value="${name}"><button aria-label="${word} ${name}">${word}</button>`,
-  );
+  return html`<form method="post" action="/actions/${action}"><input type="hidden" name="form" value="${token}"><input type="hidden" name="name" value="${name}"><button aria-label="${word} ${name}">${word}</button></form>`;
 };
-
-const formContents = {
-  reconcile: html`<label>Day (UTC)<input type="date" name="day" required></label><button>Reconcile the day</button>`,
-  backfill: html`<label>From (UTC)<input type="date" name="from" required></label><label>To, exclusive<input type="date" name="to" required></label><button>Backfill</button>`,
-  replay: html`<label>Number in quarantine<input name="id" inputmode="numeric" pattern="[0-9]+" placeholder="all open"></label><button>Replay</button>`,
-};
-
-const drawForms = (token: string): Html =>
-  html`${Object.entries(formContents).map(([action, content]) => form(token, action as ActionName, content))}`;
 
 const frame = (title: string, body: Html, live: boolean): string =>
   html`<!doctype html>
