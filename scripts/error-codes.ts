@@ -17,6 +17,7 @@ export const meanings: Readonly<Partial<Record<ErrorCode, string>>> = {
   BIGQUERY_STREAMING_BUFFER: 'Rows that were streamed into a table within the last half hour cannot be changed yet.',
   BIGQUERY_UNAVAILABLE: 'BigQuery answered 5xx, or a fault of BigQuery ended the job.',
   BIGQUERY_UNREACHABLE: 'The connection to BigQuery broke, or no answer came in time.',
+  PROOF_KEY: 'The key of the proof chain is too short, or is not the key of this store.',
   SEGMENT_GONE: 'Another process has drained a part of the spool first.',
   SIMULATOR_FOREIGN_ORIGIN: 'A web page from another site called the control address of the simulator.',
   SIMULATOR_METHOD_UNKNOWN: 'The simulator has no control method of that name.',

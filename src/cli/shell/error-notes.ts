@@ -47,6 +47,8 @@ export const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
   SERVICE_UNTRUSTED:
     'Check the address and the clock of this machine. For a private certificate authority, set NODE_EXTRA_CA_CERTS.',
   SERVICE_UNREACHABLE: 'Check source.base_url, and DNS, proxy and firewall of the worker.',
+  PROOF_KEY:
+    'Give store.proof_key_file the file of a host whose workers run, and store.former_proof_key_files the old one.',
   SIMULATOR_CALL_UNKNOWN: 'Name a call of this run of the simulator; its truth lists all calls.',
   SIMULATOR_GONE: 'Start the simulator again; its log says why it ended.',
   SIMULATOR_OPTION_FIXED: 'Give this option to callsync simulate.',
