@@ -1,6 +1,5 @@
 /** Options of commands that concern a person's calls, the request that they make, and the receipt of an erasure in sentences. */
 import { readFile } from 'node:fs/promises';
-import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { openPrivacy } from '../../app/open-rules.ts';
 import { openStoreService, type Services, withServices } from '../../app/services.ts';
@@ -23,12 +22,12 @@ type PersonOptions = Given<typeof personOptions>;
 export const personOptions = {
   by: required(choice('--by <kind>', 'kind of the values', Object.keys(requestKinds) as (keyof typeof requestKinds)[])),
   key: option('--key <name>', 'the metadata key that holds the values'),
-  file: option('--file <file>', 'file with one value a line (default: standard input, or a prompt)'),
+  file: option('--file <file>', 'file with one value a line (default: standard input)'),
 };
 
 /**
- * Values that must not be in the arguments, where every process of the machine could read them. One value a line: of a file, of standard input, or asked for
- * where a person sits. @throws CallsyncError USAGE_VALUES
+ * Values that must not be in the arguments, where every process of the machine could read them. One value a line: of a file, or of
+ * standard input. @throws CallsyncError USAGE_VALUES
  */
 const readValues = async (file: string | undefined, question: string): Promise<string[]> => {
   const lines = (await readLines(file, question)).split('\n').map((line) => line.trim());
@@ -42,13 +41,8 @@ const readLines = async (file: string | undefined, question: string): Promise<st
     return await readFile(file, 'utf8').catch((cause: unknown) => {
       throw terminal('USAGE_VALUES', `The file of values cannot be read: ${file}.`, { cause });
     });
-  if (!process.stdin.isTTY) return await text(process.stdin);
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return await prompt.question(`${question}: `);
-  } finally {
-    prompt.close();
-  }
+  if (process.stdin.isTTY) say(`${question}, one a line; end them by Ctrl-D:`);
+  return await text(process.stdin);
 };
 
 /** Values never come from the arguments. @throws CallsyncError USAGE_ERASE */
