@@ -188,6 +188,22 @@ test.each<[string, Answer]>([
   ['stay the same where a page is empty', (of) => onTo(`${of.records.length === 0 ? of.page : of.page + 1}`, of)],
 ])('a list whose cursors %s is read whole', (_, answer) => readAll(90, cursors, answer));
 
+test.each([{ style: 'page' }, cursors.pagination] as const)(
+  'pages without a size (%o) that lack calls of their total are not complete',
+  async (pagination) => {
+    const lacking: Answer = (of) => ({ ...further(of), total: of.all + 1 });
+    expect((await read(90, { pagination, total_path: 'total' }, lacking)).problems).not.toEqual([]);
+  },
+);
+
+test.each([
+  ['ignores the size of pages', { size_param: 'per_page' }],
+  ['gives small pages, of which shorter ones end alike', { size: 5 }],
+])('a list that %s is whole after few requests', async (_, other) => {
+  const { requests, problems } = await read(450, { pagination: { ...paged.pagination, ...other } }, everything);
+  expect([problems, requests]).toEqual([[], expect.toSatisfy((sent: number) => sent < 300)]);
+});
+
 test.each<[string, PaginationConfig]>([
   ['a link', { style: 'link', rel: 'next', size: 20, size_param: 'size' }],
   ['an address in the body', { style: 'cursor', cursor_param: 'page', size: 20, size_param: 'size' }],

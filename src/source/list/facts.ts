@@ -39,6 +39,8 @@ const shape = {
   span: byAxis<Span>(),
   /** Most records that came on one page. */
   page: most,
+  /** A page had more records than were asked for: the service ignores the size that a question names. */
+  sizeIgnored: once,
   /** An answer had the configured shape. */
   shapeProven: once,
   /** Records came whose times say nothing of the window in which they are. */

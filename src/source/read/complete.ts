@@ -102,17 +102,26 @@ const isRoundAnswer = ({ list }: View, { window }: ListQuery, { ids, lastTotal }
   return ids.size > 0 && ids.size % round === 0;
 };
 
-/** The window, but for half of the first page: pages without a size end elsewhere in it. Undefined where it cannot be cut. */
-const cutAmidPage = ({ list, pageSize }: View, { window }: ListQuery, pass: Listing): Window | undefined => {
-  if (pageSize !== undefined || window === undefined || !isCuttable(axisOf(list, window.axis))) return undefined;
-  const { opening = pass, outOfBounds } = pass;
+/** The size of pages; undefined where the service has shown that it ignores a size. */
+const sizeOf = ({ pageSize, learned }: View): number | undefined => (learned.sizeIgnored ? undefined : pageSize);
+
+/**
+ * The window, but for half of the first page: pages of one size end elsewhere in it. Undefined where it cannot be cut, or where
+ * shorter pages do: of s and s - 1 records, they end together behind s (s - 1) of them.
+ */
+const cutAmidPage = (view: View, { window }: ListQuery, pass: Listing): Window | undefined => {
+  const { list } = view;
+  const { opening = pass, outOfBounds, rows } = pass;
+  const shorter = smallerPage(view, pass);
+  if (shorter > 0 && (outOfBounds > 0 || rows < shorter * (shorter + 1))) return undefined;
+  if (window === undefined || !isCuttable(axisOf(list, window.axis))) return undefined;
   const { windows, isStep } = cutAmidCalls(window, { ...opening, outOfBounds }, boundStep(list));
   return isStep ? undefined : windows[opening.first.at === pass.first.at ? 1 : 0];
 };
 
 /** Whether pages without a size end alike in each listing, so that none shows that nothing is between them. Shorter windows may. */
 const endsAlike = (view: View, query: ListQuery, pass: Listing): boolean =>
-  view.pageSize === undefined &&
+  sizeOf(view) === undefined &&
   pass.gaps.length > 0 &&
   !agreesWithTotal(pass) &&
   cutAmidPage(view, query, pass) === undefined;
@@ -174,9 +183,10 @@ const unite = (before: Listing, latest: Listing): Listing => {
  */
 function* bringsNothingElse(view: View, query: ListQuery, pass: Listing): Judge<boolean> {
   const listings: Listing[] = [];
-  const window = cutAmidPage(view, query, pass) ?? query.window;
-  for (let size = smallerPage(view, pass); listings.length < maxDisagreements; size--) {
-    const listing = yield* askQuietly({ ...query, window, ...(size > 0 && { pageSize: size }) });
+  const window = cutAmidPage(view, query, pass);
+  let size = window ? (sizeOf(view) ?? 0) : smallerPage(view, pass);
+  for (; listings.length < maxDisagreements; size--) {
+    const listing = yield* askQuietly({ ...query, ...(window && { window }), ...(size > 0 && { pageSize: size }) });
     if (!holdsAll(pass.ids, listing.ids)) return false;
     listings.push(listing);
     if (closes(view, listings, openGaps(pass))) return true;
@@ -189,7 +199,9 @@ function* bringsNothingElse(view: View, query: ListQuery, pass: Listing): Judge<
  * A size with which pages end elsewhere, also where the service gives fewer records than asked for; 0 where none is. Where
  * calls come twice, ends nearby may fall on the rows of one call, and those of half a page fall on every second end.
  */
-const smallerPage = ({ pageSize = 1, learned }: View, pass: Listing): number => {
+const smallerPage = (view: View, pass: Listing): number => {
+  const { learned } = view;
+  const pageSize = sizeOf(view) ?? 1;
   const size = pass.rows > learned.page ? Math.min(pageSize, learned.page) : pageSize;
   return Math.min(size - 1, namesTwice(pass) ? Math.ceil(size * 0.62) : size);
 };
@@ -198,20 +210,24 @@ type Tried = readonly [found: Done | undefined, triesLeft: number];
 
 /** A second listing must name the same calls. Where calls left meanwhile, a further listing must agree with it. */
 function* compareSecondListing(view: View, query: ListQuery, pass: Listing, tries: number): Judge<Tried> {
-  if (openGaps(pass).length > 0 && cutAmidPage(view, query, pass) !== undefined)
+  const isLacking = provesNothing(pass) || mayMiss(pass);
+  if (!isLacking && openGaps(pass).length > 0 && cutAmidPage(view, query, pass) !== undefined)
     return [(yield* bringsNothingElse(view, query, pass)) ? done('second_listing', pass) : undefined, tries];
   let known = pass;
   const listings = [pass];
+  const asked = sizeOf(view);
   // Pages end elsewhere in each listing: replicas that answer in turn would let the same calls slip between them again.
   const isElsewhere = pass.pages > 1 || endsFull(view, pass);
   let size = smallerPage(view, pass);
   for (let left = tries; left > 0; left--, size--) {
     const other = isElsewhere && size > 0;
     const listing = yield* askQuietly({ ...query, ...(other && { pageSize: size }) });
+    // The service has shown that it ignores the size: pages end elsewhere only in another window.
+    if (sizeOf(view) !== asked) return [undefined, left];
     if (provesNothing(listing)) continue;
     const [named, ids] = [insideIds(known), insideIds(listing)];
     if (mayMiss(listing) || !holdsAll(named, ids)) return [undefined, left];
-    const isWhole = view.pageSize === undefined || closes(view, listings, openGaps(listing));
+    const isWhole = asked === undefined || closes(view, listings, openGaps(listing));
     if (ids.size === named.size && isWhole) return [done('second_listing', pass, { ids }), left];
     listings.push(listing);
     known = listing;

@@ -127,7 +127,7 @@ const takeNext = async (reading: Reading, asked: ListAsk, page: Page, before: Gr
   const { query, upToCap, until } = asked;
   const { overlap = 0 } = query;
   reading.tally.requests++;
-  learn({ total: page.total });
+  learn({ total: page.total, sizeIgnored: page.count > (page.request.size ?? page.count) });
   const head = join(before, headOf(page, before));
   // A total that ignores the window comes with few records too.
   if (page.total !== undefined && page.total >= capOf(list, learned) && page.isFull && !upToCap)
