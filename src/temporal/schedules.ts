@@ -83,14 +83,16 @@ export const ensureSchedules = async (
       if (kind === 'sweep') await handle.trigger(ScheduleOverlapPolicy.SKIP);
     } catch (error) {
       if (!(error instanceof ScheduleNotFoundError)) throw error;
-      // Workers that start at once want the same schedule, so the second one can skip it.
-      await client.schedule
-        .create({ scheduleId, ...definition, state: { note, triggerImmediately: true } })
-        .catch((cause: unknown) => {
-          if (!(cause instanceof ScheduleAlreadyRunning)) throw cause;
-        });
+      await skipTaken(client.schedule.create({ scheduleId, ...definition, state: { note, triggerImmediately: true } }));
     }
   }
+};
+
+/** Workers that start at once want the same schedule, so the second one can skip it. */
+const skipTaken = async (creation: Promise<unknown>): Promise<void> => {
+  await creation.catch((error: unknown) => {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  });
 };
 
 const ifThere = async (work: Promise<unknown>): Promise<void> => {
@@ -179,10 +181,10 @@ export const ensureBackfillSchedules = async (
     }));
     await updated.catch(async (error: unknown) => {
       if (!(error instanceof ScheduleNotFoundError)) throw error;
-      await createBackfillSchedule(client, prefix, { wanted: one, defaults });
+      await skipTaken(createBackfillSchedule(client, prefix, { wanted: one, defaults }));
     });
   }
   const kept = new Set(wanted.map(({ name }) => name));
   for (const name of await listBackfillSchedules(client, prefix))
-    if (!kept.has(name)) await backfillSchedule(client, prefix, name).delete();
+    if (!kept.has(name)) await ifThere(backfillSchedule(client, prefix, name).delete());
 };

@@ -356,14 +356,15 @@ test.each<[SourceConfigInput['version'], string, string | undefined]>([
   expect(request?.headers['x-version']).toBe(header);
 });
 
-test.each<[Record<string, string>, object]>([
+test.each<[Partial<SourceConfigInput>, object]>([
   [{}, { accept: 'application/json', 'cache-control': 'no-cache' }],
   [
-    { 'Cache-Control': 'max-age=0', Accept: '*/*' },
+    { headers: { 'Cache-Control': 'max-age=0', Accept: '*/*' } },
     { accept: '*/*', 'cache-control': 'max-age=0' },
   ],
-])('no proxy answers from what it keeps, unless configured headers say otherwise: %j', async (headers, sent) => {
-  const { server, source } = await start(always(200, list), { headers });
+  [{ version: { by: 'header', name: 'Accept', value: 'text/x.v2' } }, { accept: 'text/x.v2' }],
+])('no proxy answers from what it keeps, unless configured headers say otherwise: %j', async (section, sent) => {
+  const { server, source } = await start(always(200, list), section);
   await readAll(source);
   expect(server.requests.at(-1)?.headers).toMatchObject(sent);
 });

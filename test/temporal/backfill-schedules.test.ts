@@ -54,6 +54,14 @@ describe('schedules', async () => {
     expect(kept.state).toMatchObject({ paused: true, note: 'by hand' });
   });
 
+  test('are created and removed by workers that start at once', async () => {
+    const ensureTogether = (...wanted: ScheduledBackfill[]) => Promise.all([1, 2, 3].map(() => ensure(...wanted)));
+    await ensureTogether(wantedOf({ name: 'together', every: '1h' }));
+    await until('the server lists it', async () => (await names()).join() === 'together');
+    await ensureTogether();
+    await until('it is gone', async () => (await names()).length === 0);
+  });
+
   test('take one of cron and every, and a time zone that exists', () => {
     for (const over of [{}, { cron: '0 3 * * *', every: '1h' }, { every: '1h', time_zone: 'Europe/Nowhere' }])
       expect(scheduledBackfillSchema.safeParse({ name: 'x', ...over }).success).toBe(false);

@@ -188,13 +188,13 @@ const usualHeaders = [
 
 const headersOf = (config: SourceConfig, token: string): Record<string, string> => {
   const { version } = config;
-  const given = Object.keys(config.headers).map((name) => name.toLowerCase());
-  return {
-    ...Object.fromEntries(usualHeaders.filter(([name]) => !given.includes(name))),
+  const own = {
     ...config.headers,
     ...(version.by === 'header' && version.name !== undefined ? { [version.name]: version.value ?? '' } : {}),
     [config.auth_header]: config.auth_scheme === '' ? token : `${config.auth_scheme} ${token}`,
   };
+  const given = Object.keys(own).map((name) => name.toLowerCase());
+  return { ...Object.fromEntries(usualHeaders.filter(([name]) => !given.includes(name))), ...own };
 };
 
 /** A service that answered before and suddenly redirects elsewhere is having trouble: a login or maintenance page. */
