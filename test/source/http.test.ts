@@ -358,10 +358,7 @@ test.each<[SourceConfigInput['version'], string, string | undefined]>([
 
 test.each<[Partial<SourceConfigInput>, object]>([
   [{}, { accept: 'application/json', 'cache-control': 'no-cache' }],
-  [
-    { headers: { 'Cache-Control': 'max-age=0', Accept: '*/*' } },
-    { accept: '*/*', 'cache-control': 'max-age=0' },
-  ],
+  [{ headers: { 'Cache-Control': 'max-age=0', Accept: '*/*' } }, { accept: '*/*', 'cache-control': 'max-age=0' }],
   [{ version: { by: 'header', name: 'Accept', value: 'text/x.v2' } }, { accept: 'text/x.v2' }],
 ])('no proxy answers from what it keeps, unless configured headers say otherwise: %j', async (section, sent) => {
   const { server, source } = await start(always(200, list), section);

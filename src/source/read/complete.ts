@@ -107,7 +107,7 @@ const sizeOf = ({ pageSize, learned }: View): number | undefined => (learned.siz
 
 /**
  * The window, but for half of the first page: pages of one size end elsewhere in it. Undefined where it cannot be cut, or where
- * shorter pages do: of s and s - 1 records, they end together behind s (s - 1) of them.
+ * shorter pages do. Pages of s and s - 1 records end together behind s (s - 1) of them.
  */
 const cutAmidPage = (view: View, { window }: ListQuery, pass: Listing): Window | undefined => {
   const { list } = view;

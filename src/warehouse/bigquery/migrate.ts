@@ -162,10 +162,11 @@ const ensureView = async (deps: Connection, queries: Queries, dataset: string, v
   const path = `/datasets/${dataset}/tables/${view.name}`;
   const description = describeView(view);
   const found = await tryGet<TableResource>(deps, path);
-  if (found?.description === description) return false;
+  if (found?.description === description && found.expirationTime === undefined) return false;
   refuseKind(view.name, found ?? {}, 'VIEW');
   await queries.run({ sql: viewQuery(`${deps.config.project}.${dataset}`, view) });
-  await change(deps, { method: 'PATCH', path, json: { description, labels: deps.config.labels } });
+  const { labels } = deps.config;
+  await change(deps, { method: 'PATCH', path, json: { description, labels, expirationTime: null } });
   return true;
 };
 

@@ -195,7 +195,7 @@ test('dataset, staging dataset and tables are asked for with location, labels, k
   for (const expiry of expiries) expect(expiry).toMatchObject({ expirationMs: String(30 * 86_400_000) });
 });
 
-test('tables keep their rows, whatever end the dataset hands down to new ones', async () => {
+test('tables keep their rows, and views stay, whatever end the dataset hands down to new ones', async () => {
   const made = new Map<string | undefined, { readonly timePartitioning?: object }>();
   respond = (path, method) => {
     if (method === 'POST' && pathOf(path).endsWith('/tables')) {
@@ -211,6 +211,7 @@ test('tables keep their rows, whatever end the dataset hands down to new ones', 
     requests.filter(({ method }) => method === 'PATCH').map(({ path, body }) => [pathOf(path).split('/').at(-1), body]),
   );
   expect(made.size).toBeGreaterThan(10);
+  expect(JSON.parse(patched.get('words') ?? '')).toMatchObject({ expirationTime: null });
   for (const [name, { timePartitioning: own }] of made)
     expect(JSON.parse(patched.get(name) ?? '')).toEqual({
       expirationTime: null,
