@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Range } from '../../schemas/orchestration.ts';
 import { countOf } from '../lib/count-of.ts';
 import { transient } from '../lib/errors.ts';
-import { iso, nowMicros } from '../lib/timestamps.ts';
+import { dateOf, dayMicros as day, iso, nowMicros } from '../lib/timestamps.ts';
 import { readMeta, writeMeta } from '../store/meta.ts';
 import { readCounters } from '../store/status/counters.ts';
 import { listRejections, measureOverlap, type Overlap } from '../store/status/overlap.ts';
@@ -38,6 +38,8 @@ interface GoLiveDeps {
   readonly say: (line: string) => void;
   /** Milliseconds after which a call is expected in the list. */
   readonly settle: number;
+  /** Milliseconds after which a day is compared; infinite where none is. */
+  readonly compareAge: number;
   /** Sends a sample delivery, which never becomes a call. @throws CallsyncError GO_LIVE_RECEIVER */
   verifyReceiver(): Promise<{ readonly url: string; readonly message: string }>;
   /** Reads a range to its end, joining a reading of the same name that is under way. @throws CallsyncError GO_LIVE_STOPPED */
@@ -46,6 +48,10 @@ interface GoLiveDeps {
     range: Range,
     options: { readonly force: boolean },
   ): Promise<{ readonly calls: number; readonly problems: number }>;
+  /** Ranges that were read, oldest first. */
+  listRead(range: Range): Promise<readonly Range[]>;
+  /** Compares a UTC day with the service and the warehouses. Resolves with a description of the verdict. */
+  compare(range: Range): Promise<string>;
   /** Merges the waiting deliveries of the inbox. */
   wakeInbox(): Promise<void>;
   ensureSchedules(): Promise<unknown>;
@@ -70,8 +76,11 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
   if (state.catchUp?.calls === undefined) {
     if (state.catchUp === undefined) await keep({ catchUp: { to: nowMicros() } });
     const range = { from: input.from, to: state.catchUp?.to as number };
-    const name = `go-live_${iso(input.from).slice(0, 10)}`;
-    const { calls, problems } = await deps.read(name, range, { force: false });
+    const reading = deps.read(`go-live_${iso(input.from).slice(0, 10)}`, range, { force: false });
+    const ended = new AbortController();
+    const proving = compareFirstDay(deps, range, ended.signal).catch(() => undefined);
+    const { calls, problems } = await reading.finally(() => ended.abort());
+    await proving;
     await keep({ catchUp: { to: range.to, calls, problems } });
   }
   const { to, calls = 0, problems = 0 } = state.catchUp as NonNullable<GoLiveState['catchUp']>;
@@ -89,6 +98,23 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
   await keep({ schedules: { at: nowMicros() } });
   say('4 schedules  are on.');
   return state;
+};
+
+const lookMs = 2_000;
+
+/** Compares the newest settled day once it was read, while the rest of the past is still read. */
+const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: AbortSignal): Promise<void> => {
+  const settledTo = to - deps.compareAge * 1000;
+  for (let isLast = settledTo <= from; !isLast; ) {
+    await delay(lookMs, undefined, { signal: ended }).catch(() => undefined);
+    isLast = ended.aborted;
+    for (const read of (await deps.listRead({ from, to: settledTo })).toReversed()) {
+      const end = Math.floor(Math.min(read.to, settledTo) / day) * day;
+      if (end - day < Math.max(read.from, from)) continue;
+      deps.say(`  first day  ${dateOf((end - day) / 1000)}: ${await deps.compare({ from: end - day, to: end })}`);
+      return;
+    }
+  }
 };
 
 /** Waits until both ways in have run side by side long enough, reads that time again and compares. */

@@ -1,9 +1,11 @@
+import type { ReconcileProgress } from '../../../workflows/messages.ts';
 import { type Services, withStore } from '../../app/services.ts';
 import { beginBackfill, ensureConfiguredSchedules, openTemporal, unpolledQueues } from '../../app/temporal.ts';
 import { terminal, transient } from '../../lib/errors.ts';
 import { goLive } from '../../pipeline/go-live.ts';
 import type { Store } from '../../store/store.ts';
-import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
+import { listReadRanges } from '../../store/windows/windows.ts';
+import { startReconcile, wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { flag, instant, leaf, option, parsed, required } from '../shell/define.ts';
 import { watchBackfill } from '../shell/follow.ts';
 import { tellTimes, untilStopped } from '../shell/output.ts';
@@ -51,11 +53,13 @@ does not answer. In both cases, run the command again.`,
       throw transient('GO_LIVE_WORKER', 'No worker is running.', {
         hint: 'Start callsync up --no-schedules (or worker and serve), then run the same command again.',
       });
+    const { settle, reconcile } = services.config.sync;
     const state = await goLive(
       {
         store,
         say: services.say,
-        settle: services.config.sync.settle,
+        settle,
+        compareAge: reconcile.enabled ? reconcile.age : Number.POSITIVE_INFINITY,
         verifyReceiver: () => verifyReceiver(services, store, options.url),
         read: async (name, range, { force }) => {
           const handle = await beginBackfill(services, temporal, { name, range, force });
@@ -64,6 +68,15 @@ does not answer. In both cases, run the command again.`,
           throw transient('GO_LIVE_STOPPED', 'You stopped the display; the backfill continues.', {
             hint: 'Run callsync go-live again to watch it.',
           });
+        },
+        listRead: (range) => listReadRanges(store, range),
+        compare: async (range) => {
+          const request = { name: `${range.from}-${range.to}`, request: { range } };
+          const handle = await startReconcile(temporal.client, temporal.prefix, request);
+          const { totals } = (await handle.result()) as ReconcileProgress;
+          // None is compared where all have their verdict, such as in a second run.
+          if (totals.proven + totals.healed === totals.windows) return 'proven';
+          return 'not proven yet: callsync coverage has the reason';
         },
         wakeInbox: () => wakeMergeInbox(temporal.client, temporal.prefix),
         ensureSchedules: () => ensureConfiguredSchedules(services, temporal),
