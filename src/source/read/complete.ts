@@ -19,13 +19,13 @@ const maxDisagreements = 3;
 /** Asks the query, perhaps several times, and hands every record on. */
 export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> {
   const way = chooseProof(view, query);
-  const asked = way === 'page_overlap' ? { ...query, overlap: 1 } : query;
+  const asked = askFor(way, query);
   let before: Listing | undefined;
   for (let tries = maxDisagreements; tries > 0; tries--) {
     const latest = yield* askList(asked);
     const pass = way === 'total' && before !== undefined ? unite(before, latest) : latest;
-    if (pass.tooLarge) return cut('too_large', pass);
-    if (isRoundAnswer(view, query, pass)) return cut('looks_truncated', pass);
+    const limit = limitOf(view, query, pass);
+    if (limit !== undefined) return cut(limit, pass);
     const isAlike = namesAlike(before, latest);
     let found = isAlike ? done('second_listing', pass) : prove(view, way, pass);
     if (found === 'compare' && endsAlike(view, query, pass)) return cut('ends_alike', pass);
@@ -38,6 +38,14 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
   }
   return cut('disagrees', before as Listing);
 }
+
+const askFor = (way: Proof, query: ListQuery): ListQuery => (way === 'page_overlap' ? { ...query, overlap: 1 } : query);
+
+/** The sign that a query holds more than came. */
+const limitOf = (view: View, query: ListQuery, pass: Listing): 'too_large' | 'looks_truncated' | undefined => {
+  if (pass.tooLarge) return 'too_large';
+  return isRoundAnswer(view, query, pass) ? 'looks_truncated' : undefined;
+};
 
 /** Possible proofs of completeness. */
 type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'page_overlap' | 'second_listing';
@@ -57,14 +65,19 @@ const prove = (view: View, way: Proof, pass: Listing): Done | 'compare' | undefi
   const { lastTotal } = pass;
   const totalsAgree = agreesWithTotal(pass);
   if (way === 'unknown_paging') return notShown('source.list.pagination is not configured', pass);
-  // One response is one state of the list: nothing can slip between its pages.
-  if (pass.pages === 1 && totalsAgree) return done('total', pass);
-  if (lastTotal === undefined && isOnePage(view, pass)) return done('one_response', pass);
+  const alone = proveByOne(view, pass);
+  if (alone !== undefined) return alone;
   if (way === 'second_listing' || (way === 'total' && lastTotal === undefined)) return 'compare';
-  if (way === 'left_to_reconcile')
-    return lastTotal === undefined || totalsAgree ? notShown('left to reconcile', pass) : undefined;
+  if (way === 'left_to_reconcile' && lastTotal !== undefined && !totalsAgree) return undefined;
+  if (way === 'left_to_reconcile') return notShown('left to reconcile', pass);
   if (way === 'total' || lacksCalls(pass)) return totalsAgree ? done(way, pass) : undefined;
   return openGaps(pass).length === 0 && isClean(pass) ? done(way, pass) : 'compare';
+};
+
+/** One response is one state of the list: nothing can slip between its pages. */
+const proveByOne = (view: View, pass: Listing): Done | undefined => {
+  if (pass.pages === 1 && agreesWithTotal(pass)) return done('total', pass);
+  return pass.lastTotal === undefined && isOnePage(view, pass) ? done('one_response', pass) : undefined;
 };
 
 const agreesWithTotal = ({ lastTotal, ids, isSteady }: Listing): boolean => lastTotal === ids.size && isSteady;

@@ -204,7 +204,7 @@ const isTooLarge = ({ list, learned }: ListClient, found: Listing): boolean => {
 /** Takes in the records of a page and hands them on, unless `quiet`. */
 const takePage = async (reading: Reading, { query, quiet }: ListAsk, page: Page, before: Growing): Promise<Growing> => {
   const { list, learn } = reading.client;
-  const { ids, repeatedLater, places, lastKey } = before;
+  const { ids, lastKey } = before;
   const { request } = page;
   const overlapKey = query.overlap !== undefined && request.index > 0 ? (lastKey ?? '') : undefined;
   const onPage = new Set([overlapKey]);
@@ -214,13 +214,8 @@ const takePage = async (reading: Reading, { query, quiet }: ListAsk, page: Page,
     const rows = readRows(list, query, page, part);
     const chosen = chooseRows(reading, rows);
     const fresh = chosen.filter(({ key, observation }) => observation || !ids.has(key));
-    for (const { key, observation, isInside } of chosen) {
-      if (observation && ids.has(key) && !onPage.has(key)) repeatedLater.add(key);
-      onPage.add(key);
-      reading.tally.named.add(key);
-      ids.set(key, isInside);
-      places.set(key, [places.get(key)?.[0] ?? request, request]);
-    }
+    for (const row of chosen) note(before, row, request, onPage);
+    for (const { key } of chosen) reading.tally.named.add(key);
     firstKey ??= rows[0]?.key;
     const isOverlapping = overlapKey !== undefined && found === before;
     const counted = { rows: rows.length - Number(isOverlapping), lastKey: rows.at(-1)?.key };
@@ -228,12 +223,25 @@ const takePage = async (reading: Reading, { query, quiet }: ListAsk, page: Page,
     learn({ undated: chosen.some(({ mark, beyond }) => query.window && (mark === undefined || beyond > 0)) });
     if (!quiet) await handOn(reading, query, page, fresh);
   }
-  if (firstKey === undefined) return found;
+  return firstKey === undefined ? found : join(found, edgesOf(page, found, lastKey, firstKey));
+};
+
+/** Takes in that a page names a call. @param onPage the keys that the page had before */
+const note = (found: Growing, { key, observation, isInside }: Row, request: Page['request'], onPage: Set<unknown>) => {
+  const { ids, repeatedLater, places } = found;
+  if (observation && ids.has(key) && !onPage.has(key)) repeatedLater.add(key);
+  onPage.add(key);
+  ids.set(key, isInside);
+  places.set(key, [places.get(key)?.[0] ?? request, request]);
+};
+
+/** The evidence of both ends of a page. @param lastKey of the page before @param firstKey of this one */
+const edgesOf = (page: Page, { places, first, last }: Growing, lastKey: string | undefined, firstKey: string): Seen => {
+  const { request, count, isFull } = page;
   const goesOn = places.get(lastKey ?? firstKey)?.[1] === request && places.get(firstKey)?.[0] !== request;
-  const { first, last } = found;
   const gaps: Seen['gaps'] = goesOn || lastKey === undefined ? [] : [[lastKey, firstKey]];
-  const endsFull = page.isFull && page.count > 1 && (page.count === request.size || request.index > 0);
-  return join(found, { endsFull, gaps, opening: { first, last } });
+  const endsFull = isFull && count > 1 && (count === request.size || request.index > 0);
+  return { endsFull, gaps, opening: { first, last } };
 };
 
 /** One record of a page: a call, or the reason why it is none. */
