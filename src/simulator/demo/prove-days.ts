@@ -6,11 +6,12 @@ import type { Services } from '../../app/services.ts';
 import { openTemporal } from '../../app/temporal.ts';
 import { followWorkflow } from '../../cli/shell/follow.ts';
 import { renderTable } from '../../cli/shell/output.ts';
+import { intersect, lengthOf, unite } from '../../lib/intervals.ts';
 import { say } from '../../lib/say.ts';
 import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { toTimestamp } from '../../postgres/database.ts';
 import type { Store } from '../../store/store.ts';
-import { latestVerdicts } from '../../store/windows/verdicts.ts';
+import { latestVerdicts, windowOf } from '../../store/windows/verdicts.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 
 /** Proof of the settled days in one warehouse. */
@@ -57,7 +58,8 @@ export const readProof = async ({ store, range, level }: Work, warehouse: string
   return {
     warehouse,
     days: (range.to - range.from) / dayMicros,
-    proven: good.length,
+    // One comparison looks at all days before the first call together.
+    proven: lengthOf(intersect([range], unite(good.map(windowOf)))) / dayMicros,
     /** Calls in the warehouse on proven days. */
     calls: good.reduce((sum, one) => sum + one.calls_found + one.healed, 0),
     level,
