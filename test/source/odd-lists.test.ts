@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { PaginationConfig } from '../../schemas/config/list.ts';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Memory } from '../../src/lib/evidence.ts';
+import { hash32 } from '../../src/simulator/calls/random.ts';
 import { describeFacts, type KeptFacts } from '../../src/source/list/facts.ts';
 import { readPageBody } from '../../src/source/list/page-body.ts';
 import { createPagination } from '../../src/source/list/pagination.ts';
@@ -36,6 +37,7 @@ const middle = start + 45_000;
  * @param stepMs to whose multiples the list rounds bounds down.
  * @param times that the first window is read.
  * @param longestMs of a longer window, the list shows only so much, from its beginning or its end.
+ * @param isOrdered whether the list is in the order of times.
  * @param restMs of the second window, from its first call on.
  */
 const read = async (
@@ -44,13 +46,14 @@ const read = async (
   answer: Answer,
   more: Partial<
     Record<'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late' | 'restMs', number>
-  > & { shows?: string; memory?: Memory<KeptFacts> } = {},
+  > & { isOrdered?: boolean; shows?: string; memory?: Memory<KeptFacts> } = {},
 ) => {
   const { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = more;
   const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0 } = more;
   const { restMs = Math.max(3_600_000, 4 * count * everyMs) } = more;
   const later = middle + quietMs;
   const calls = Array.from({ length: count }, (_, n) => (n < early ? start + n * 1000 : later + (n - early) * everyMs));
+  if (more.isOrdered === false) calls.sort((a, b) => hash32(1, a / 1000) - hash32(1, b / 1000));
   let requests = 0;
   const limits = { retries: 2, retry_base_ms: 1, retry_max_ms: 2 };
   const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
@@ -196,11 +199,13 @@ test.each([{ style: 'page' }, cursors.pagination] as const)(
   },
 );
 
-test.each([
+test.each<[string, { size_param?: string; size?: number; isOrdered?: boolean }]>([
   ['ignores the size of pages', { size_param: 'per_page' }],
   ['gives small pages, of which shorter ones end alike', { size: 5 }],
-])('a list that %s is whole after few requests', async (_, other) => {
-  const { requests, problems } = await read(450, { pagination: { ...paged.pagination, ...other } }, everything);
+  ['is in no order of times', { isOrdered: false }],
+])('a list that %s is whole after few requests', async (_, { isOrdered = true, ...other }) => {
+  const pagination = { ...paged.pagination, ...other };
+  const { requests, problems } = await read(450, { pagination }, everything, { isOrdered });
   expect([problems, requests]).toEqual([[], expect.toSatisfy((sent: number) => sent < 300)]);
 });
 

@@ -119,8 +119,8 @@ const isRoundAnswer = ({ list }: View, { window }: ListQuery, { ids, lastTotal }
 const sizeOf = ({ pageSize, learned }: View): number | undefined => (learned.sizeIgnored ? undefined : pageSize);
 
 /**
- * The window, but for half of the first page: pages of one size end elsewhere in it. Undefined where it cannot be cut, or where
- * shorter pages do. Pages of s and s - 1 records end together behind s (s - 1) of them.
+ * The window, but for half of the first page: pages of one size end elsewhere in it. Undefined where it cannot be cut, where the
+ * list is not in the order of times, or where shorter pages do. Pages of s and s - 1 records end together behind s (s - 1) of them.
  */
 const cutAmidPage = (view: View, { window }: ListQuery, pass: Listing): Window | undefined => {
   const { list } = view;
@@ -129,7 +129,8 @@ const cutAmidPage = (view: View, { window }: ListQuery, pass: Listing): Window |
   if (shorter > 0 && (outOfBounds > 0 || rows < shorter * (shorter + 1))) return undefined;
   if (window === undefined || !isCuttable(axisOf(list, window.axis))) return undefined;
   const { windows, isStep } = cutAmidCalls(window, { ...opening, outOfBounds }, boundStep(list));
-  return isStep ? undefined : windows[opening.first.at === pass.first.at ? 1 : 0];
+  const isOrdered = 2 * (opening.last.at - opening.first.at) <= pass.last.at - pass.first.at;
+  return isOrdered && !isStep ? windows[opening.first.at === pass.first.at ? 1 : 0] : undefined;
 };
 
 /** Whether pages without a size end alike in each listing, so that none shows that nothing is between them. Shorter windows may. */
