@@ -161,6 +161,7 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
   return { ...observation, fields, hashes };
 };
 
+/** Whether a version of a field goes before the held one: by time, source and hash. */
 export const isHigher = (candidate: FieldVersion, held: FieldVersion): boolean => {
   if (candidate[0] !== held[0]) return candidate[0] > held[0];
   if (candidate[1] !== held[1]) return candidate[1] > held[1];
