@@ -36,8 +36,7 @@ export function* judgeCap(view: View, query: WindowQuery, pass: Listing): Judge<
   const isDoubtful = endsDoubtfully(view, pass);
   // The total of all times: where it is larger than a count, totals are not capped at that count.
   if (lastTotal !== undefined && (isDoubtful || isCapLike(view, pass))) yield* askForTotal(view, query);
-  const isLike = isCapLike(view, pass);
-  if (!isDoubtful && !isLike) return 'none';
+  if (!isDoubtful && !isCapLike(view, pass)) return 'none';
   const finding = yield* compareWithHalves(view, query, pass);
   // Some readings do not count: if calls left during paging, the reading may have passed the cap.
   if (finding === 'none') yield { kind: 'learn', seen: { records: rows, bytes } };
@@ -53,9 +52,10 @@ const endsDoubtfully = (view: View, pass: Listing): boolean =>
   (pass.lastTotal === undefined && hasGaps(view.learned) && pass.rows >= fewestOf(view.list));
 
 /** Whether a count may be that of a cap. */
-const isCapLike = ({ list, learned }: View, { rows, bytes, lastTotal }: Listing): boolean => {
-  // Behind full pages only, a cap may have come while the list was read.
-  if (learned.page >= smallestCap(list) && rows > 0 && rows % learned.page === 0) return true;
+const isCapLike = ({ list, learned }: View, { rows, ids, bytes, lastTotal }: Listing): boolean => {
+  // Behind full pages only, a cap may have come while the list was read; it does not count records that pages repeat.
+  if (rows > 0 && learned.page >= smallestCap(list) && [rows, ids.size].some((n) => n % learned.page === 0))
+    return true;
   if (rows < fewestOf(list) || (lastTotal !== undefined && rows < learned.total)) return false;
   // An answer without pages may also end where it holds so many bytes. The record that no longer fits may be long.
   return rows >= learned.records || (list.pagination?.style === 'none' && bytes * (1 + 4 / rows) >= learned.bytes);
