@@ -221,7 +221,7 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
       },
     }),
     watch: about('watch', 'show a backfill until it ends; Ctrl-C leaves it running', watch),
-    pause: about('pause', 'finish running windows and start no others', halt),
+    pause: about('pause', 'finish running parts (5,000 calls or a minute each), and start no others', halt),
     resume: about('resume', 'continue after a pause', resume),
     cancel: about('cancel', 'stop the backfill; calls that it read stay', cancel),
     concurrency: leaf({

@@ -66,9 +66,9 @@ const render = (summary: Status, unsigned: boolean): string => {
 
 /** The first day behind the proof is the one to ask about. */
 const describeProof = (day: string | null): string => {
-  const next = day === null ? 'DATE' : dateOf(Date.parse(day) + dayMicros / 1000);
-  const through = day === null ? 'the first day is not proven yet' : `proven from the first day through ${day}`;
-  return `${through}; why not further: callsync coverage --day ${next}`;
+  if (day === null) return 'the first day is not proven yet; why: callsync coverage';
+  const next = dateOf(Date.parse(day) + dayMicros / 1000);
+  return `proven from the first day through ${day}; why not further: callsync coverage --day ${next}`;
 };
 
 const describeAlarm = ({ summary, since, command }: Alarm): string =>
