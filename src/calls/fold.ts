@@ -80,16 +80,6 @@ export const cleanText = (text: string): string =>
 /** Deepest nesting that is stored as JSON: BigQuery takes 500 levels, and no client reads more. */
 export const maxJsonDepth = 200;
 
-/** Result of `work`; undefined for a value that is nested too deeply to be walked or written as JSON. */
-export const unlessTooDeep = <T>(work: () => T): T | undefined => {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-};
-
 /** For JSON.stringify: JSON has no number beyond a double's range, it would be lost. */
 export const infinityAsText = (_name: string, value: unknown): unknown =>
   typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
@@ -114,24 +104,21 @@ const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
 const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
-/** True when the value holds a number that JSON text cannot: it read as `null` once stored. @throws RangeError when too deep. */
-const hasInfinity = (value: unknown, depth: number): boolean => {
+/** True when the value holds a number that JSON text cannot: it read as `null` once stored. */
+const hasInfinity = (value: unknown): boolean => {
   if (typeof value === 'number') return !Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return false;
-  if (depth >= maxJsonDepth) throw new RangeError('nested too deeply');
-  let found = false;
   if (Array.isArray(value)) {
-    for (const item of value) if (hasInfinity(item, depth + 1)) found = true;
+    for (const item of value) if (hasInfinity(item)) return true;
   } else {
-    for (const key in value) if (hasInfinity((value as CallDocument)[key], depth + 1)) found = true;
+    for (const key in value) if (hasInfinity((value as CallDocument)[key])) return true;
   }
-  return found;
+  return false;
 };
 
 /**
  * Renders and hashes every field once. Undefined fields are absent. Makes values storable: characters of names, and
  * numbers beyond a double (as text).
- * @throws RangeError for records nested deeper than `maxJsonDepth`.
  */
 export const prepareObservation = (observation: Observation): PreparedObservation => {
   const fields: CallDocument = bare();
@@ -149,7 +136,7 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
       continue;
     }
     const value = given[name];
-    const infinite = hasInfinity(value, 1);
+    const infinite = hasInfinity(value);
     const text = JSON.stringify(value, infinite ? infinityAsText : undefined);
     if (text === undefined) continue;
     const held = infinite ? JSON.parse(text) : value;
@@ -340,7 +327,7 @@ const deliveryTimeTolerance = 15 * 60 * 1_000_000;
 /** A number below this one counts something else than seconds since 1970. */
 const earliestDeliveryTime = Date.UTC(2000, 0) * 1_000;
 
-/** The identity of a record, or why it has none and belongs in quarantine. */
+/** The identity of a record, or why it cannot be stored and belongs in quarantine. */
 export const identifyRecord = (record: unknown): Identified => {
   if (!isObject(record)) return { reason: 'not a JSON object' };
   const id = record.unique_id;
@@ -350,7 +337,22 @@ export const identifyRecord = (record: unknown): Identified => {
   if (id.trim() === '') return { reason: 'unique_id is empty' };
   if (id.length > maxCallIdLength) return { reason: `unique_id is longer than ${maxCallIdLength} characters` };
   if (cleanText(id) !== id) return { reason: 'unique_id has characters that cannot be stored' };
+  // A field that is bytes is shallow.
+  const isTooDeep = (name: string) => bytesOf(record, name) === undefined && isDeeper(record[name], maxJsonDepth - 1);
+  if (Object.keys(record).some(isTooDeep)) return { reason: `the record nests deeper than ${maxJsonDepth} levels` };
   return { callId: id, record };
+};
+
+/** Written for speed: it visits every value of every record. */
+const isDeeper = (value: unknown, depth: number): boolean => {
+  if (typeof value !== 'object' || value === null) return false;
+  if (depth === 0) return true;
+  if (Array.isArray(value)) {
+    for (const child of value) if (isDeeper(child, depth - 1)) return true;
+    return false;
+  }
+  for (const name in value) if (isDeeper((value as CallDocument)[name], depth - 1)) return true;
+  return false;
 };
 
 /**

@@ -31,8 +31,6 @@ type Rules = ReturnType<typeof openRules>;
 const mostTokens = 1_000;
 /** Names of free fields never end. */
 const mostNames = 5_000;
-/** Past this depth a record is refused elsewhere. */
-const maxDepth = 200;
 /**
  * A replaced value may split a run of other values. The text is therefore cleaned again at most this often, so that
  * cleaning twice changes nothing.
@@ -54,7 +52,7 @@ export const openRules = (options: CleanOptions) => ({
 });
 
 /**
- * The fields with the rules applied. @throws RangeError when nested too deeply.
+ * The fields with the rules applied.
  * @param fields may be plain JSON (see `FieldSpan`): bytes that no rule changes stay bytes.
  * `fields` = the very same object when nothing had to change.
  * `findings` = the detector of each finding that was replaced.
@@ -99,22 +97,19 @@ const cleanField = (value: unknown, node: RuleNode, name: string, pass: Pass): u
     const kept = cleanField(parsed, node, name, pass);
     return kept === parsed ? value : kept;
   }
-  return isRead && isObject(value)
-    ? cleanTranscript(value, node, pass)
-    : cleanValue(value, node, { name, depth: 1 }, pass);
+  return isRead && isObject(value) ? cleanTranscript(value, node, pass) : cleanValue(value, node, { name }, pass);
 };
 
 /** Where a value stands: its field's name may announce it. `text` = name of the said text in the items of a list. */
-type At = { readonly name: string; readonly depth: number; readonly text?: 'content' | 'value' | undefined };
+type At = { readonly name: string; readonly text?: 'content' | 'value' | undefined };
 
-/** The value with the rules applied; the same one where nothing had to change. @throws RangeError when nested too deeply. */
-const cleanValue = (value: unknown, node: RuleNode, { name, depth, text }: At, pass: Pass): unknown => {
+/** The value with the rules applied; the same one where nothing had to change. */
+const cleanValue = (value: unknown, node: RuleNode, { name, text }: At, pass: Pass): unknown => {
   if (typeof value !== 'object' || value === null) return cleanLeaf(value, node, name, pass);
-  if (depth > maxDepth) throw new RangeError('nested too deeply');
   if (!node.mayAct) return value;
   if (Array.isArray(value)) {
     const items = mapChanged(value, (item) =>
-      cleanValue(item, node, { name, depth: depth + 1, text: isObject(item) ? text : undefined }, pass),
+      cleanValue(item, node, { name, text: isObject(item) ? text : undefined }, pass),
     );
     if (text === undefined && items.every((item) => item === gone) && node.action === 'drop') return gone;
     return text !== undefined || items === value ? items : items.filter((item) => item !== gone);
@@ -123,7 +118,7 @@ const cleanValue = (value: unknown, node: RuleNode, { name, depth, text }: At, p
     if (own === text && isSaid(item, inner)) return item;
     if (typeof item !== 'object') return cleanLeaf(item, inner, own, pass);
     const isList = own === 'words' && text === 'content' && Array.isArray(item) && inner.action !== 'drop';
-    return cleanValue(item, inner, { name: own, depth: depth + 1, text: isList ? 'value' : undefined }, pass);
+    return cleanValue(item, inner, { name: own, text: isList ? 'value' : undefined }, pass);
   });
   return text === undefined && node.action === 'drop' && Object.keys(fields).length === 0 ? gone : fields;
 };
@@ -181,13 +176,13 @@ const cleanName = (name: string, node: RuleNode, pass: Pass): string => {
 /** A transcript: utterances by spans, everything beside them as any other field. */
 const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknown => {
   const { callData, [redactionsField]: held, ...rest } = transcript;
-  const others = cleanValue(rest, node, { name: 'transcript_json', depth: 1 }, pass);
+  const others = cleanValue(rest, node, { name: 'transcript_json' }, pass);
   const sent = readUtterances(callData);
   const { utterances, redactions } = redactSaid(sent, readsSpeech(node), pass);
   const said = Array.isArray(callData)
     ? mapChanged(callData, (item, at) => (utterances[at] === sent[at] ? item : utterances[at]?.fields))
     : callData;
-  const at = { name: 'callData', depth: 2, text: Array.isArray(callData) ? ('content' as const) : undefined };
+  const at = { name: 'callData', text: Array.isArray(callData) ? ('content' as const) : undefined };
   const kept = cleanValue(said, node.child('callData'), at, pass);
   const patterns = pass.rules.patterns.map(({ name }) => name);
   const marks =

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
-import { identifyRecord, infinityAsText, orderLength, renderDocument, unlessTooDeep } from '../calls/fold.ts';
+import { identifyRecord, infinityAsText, orderLength, renderDocument } from '../calls/fold.ts';
 import { knownField } from '../calls/own-fields.ts';
 import { terminal } from '../lib/errors.ts';
 import { bytesOf, defineEncoded, readRecord } from '../lib/json-record.ts';
@@ -117,12 +117,10 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     const { value, isPlain } = readRecord(body);
     const identified = identifyRecord(value);
     if ('reason' in identified) return undefined;
-    return unlessTooDeep(() => {
-      const { fields, aliases } = sanitizeAll(identified.record);
-      if (aliases !== undefined) fields[aliasField] = Object.fromEntries(aliases);
-      const replacer = !isPlain && mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
-      return renderDocument(fields, Object.keys(fields), replacer);
-    });
+    const { fields, aliases } = sanitizeAll(identified.record);
+    if (aliases !== undefined) fields[aliasField] = Object.fromEntries(aliases);
+    const replacer = !isPlain && mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
+    return renderDocument(fields, Object.keys(fields), replacer);
   };
   /** Keeps a body that is already cleaned or sealed. */
   const keepBytes = (body: Buffer): Buffer =>
@@ -136,12 +134,9 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     version,
     /** Whether detectors read transcripts, which costs several times all other rules. */
     readsSpeech: known !== undefined || readsSpeech(options.rules.child('transcript_json')),
-    /**
-     * Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. @throws RangeError when
-     * a record is nested too deeply.
-     */
+    /** Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. */
     sanitize,
-    /** The fields of a record after the rules, and the findings. @throws RangeError as `sanitize` */
+    /** The fields of a record after the rules, and the findings. */
     preview: (fields: Fields) => clean({ ...fields }, options),
     /** Paths of configured rules that decided about no field so far. */
     unmatched: () => config.rules.filter((rule) => !matched.has(rule)).map(({ path }) => path),

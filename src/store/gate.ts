@@ -4,7 +4,7 @@
  */
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import type { Ages } from '../calls/age.ts';
-import { type PreparedObservation, prepareObservation, unlessTooDeep } from '../calls/fold.ts';
+import { type PreparedObservation, prepareObservation } from '../calls/fold.ts';
 import { isSealed } from '../lib/sealed.ts';
 import { type Database, type Queryable, type Transaction, unnest } from '../postgres/database.ts';
 import type { StoredText } from './delivery/quarantine.ts';
@@ -53,54 +53,40 @@ export interface GateRules {
 
 type Keys = Pick<Store, 'erasures' | 'index' | 'keyOf'>;
 
-/** An observation, and its form after the rules; undefined where it is nested too deeply. */
-type Cleaned = { readonly observation: Observation; readonly clean: Observation | undefined };
+/** An observation, and its form after the rules. */
+type Cleaned = Readonly<Record<'observation' | 'clean', Observation>>;
 
 interface Arriving {
   readonly cleaned: readonly Cleaned[];
   readonly rejected: readonly RejectedRecord[];
-  /** Replaces an observation that is no valid JSON. */
-  readonly refuse: (observation: Observation, reason: string) => RejectedRecord;
 }
 
 /**
  * Inside the transaction that stores the batch, before it locks rows other than those of deliveries.
  * `kept` = after the rules, without expired parts.
  * `tombstoned` = calls that become tombstones if the ledger does not know them: erased, objected to, or expired.
- * `refused` = how many records go to quarantine, or would.
  * `texts` = texts without erased subjects, sealed if there are rules, with their subjects.
  */
 export const admit = async (
   tx: Transaction,
-  { cleaned, rejected, refuse }: Arriving,
+  { cleaned, rejected }: Arriving,
   { store, ...rules }: GateRules & { readonly store: Keys },
 ) => {
   const noted = await readNoted(tx, { joins: true });
   const { erased, objecting, held } = await findNamed(tx, cleaned, store, noted);
-  const kept: PreparedObservation[] = [];
-  const refused = [...rejected];
-  for (const { observation, clean } of cleaned) {
-    const prepared = clean && ageOf(rules, clean, held);
-    if (prepared === undefined) refused.push(refuse(observation, 'nested too deeply to be written as JSON'));
-    else kept.push(prepared);
-  }
+  const kept = cleaned.map(({ clean }) => ageOf(rules, clean, held));
   const old = kept.flatMap(({ callId, fields }) => (rules.ages?.isExpired(fields) === true ? [callId] : []));
   const free = [...objecting, ...old].filter((id) => !held.has(id));
-  const texts = await keepTexts(tx, refused, { store, seal: rules.seal, noted });
-  return { kept, tombstoned: new Set([...erased, ...free]), refused: refused.length, texts };
+  const texts = await keepTexts(tx, rejected, { store, seal: rules.seal, noted });
+  return { kept, tombstoned: new Set([...erased, ...free]), texts };
 };
 
-/**
- * Cleans, ages, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON.
- * @param held calls under a legal hold, from which no age takes anything.
- */
-export const tryPrepare = (rules: GateRules, observation: Observation, held: ReadonlySet<string>) => {
-  const clean = unlessTooDeep(() => rules.sanitize?.(observation) ?? observation);
-  return clean && ageOf(rules, clean, held);
-};
+/** Cleans, ages, renders and hashes an observation. @param held calls under a legal hold, from which no age takes anything. */
+export const prepare = (rules: GateRules, observation: Observation, held: ReadonlySet<string>) =>
+  ageOf(rules, rules.sanitize?.(observation) ?? observation, held);
 
-const ageOf = ({ ages }: Pick<GateRules, 'ages'>, clean: Observation, held: ReadonlySet<string>) =>
-  unlessTooDeep(() => prepareObservation(ages === undefined || held.has(clean.callId) ? clean : ages.age(clean)));
+const ageOf = ({ ages }: Pick<GateRules, 'ages'>, clean: Observation, held: ReadonlySet<string>): PreparedObservation =>
+  prepareObservation(ages === undefined || held.has(clean.callId) ? clean : ages.age(clean));
 
 /**
  * `held` = a hold names the call. `holds` = holds that name a value of the record other than its call id. `isHeld` = as
@@ -137,8 +123,7 @@ const findNamed = async (tx: Transaction, cleaned: readonly Cleaned[], keys: Key
   const calls = cleaned.map((one) => ({
     id: one.observation.callId,
     key: keys.keyOf(one.observation.callId),
-    // A call that is nested too deeply will be refused: it names nothing.
-    ...(unlessTooDeep(() => namesIn(one, keys, noted)) ?? { party: [], all: [] }),
+    ...namesIn(one, keys, noted),
   }));
   const named = calls.flatMap(({ key, party, all }) => [key, ...party, ...all]);
   const known = await findKnown(tx, named);
@@ -173,7 +158,7 @@ const noteHeld = async (tx: Transaction, named: readonly { id: string; key: stri
  * Keys of a call, before and after the rules: rules may remove the value, and only former keys may know the person.
  */
 const namesIn = ({ observation, clean }: Cleaned, { erasures, keyOf }: Keys, noted: NotedKeys) => {
-  if (clean === undefined || !(noted.objects || noted.holdsLater)) return { party: [], all: [] };
+  if (!(noted.objects || noted.holdsLater)) return { party: [], all: [] };
   const { subjectsOf } = erasures.subjects;
   const stored = subjectsOf(clean.fields);
   const party = new Set([...stored.party, ...subjectsOf(observation.fields).party]);

@@ -12,6 +12,7 @@ import {
   fold,
   foldErasure,
   foldRules,
+  identifyRecord,
   type LedgerRow,
   needsDocument,
   prepareObservation,
@@ -257,11 +258,11 @@ test('names with NUL or half characters are cleaned in the same way, whatever el
 
 test('what no store could hold: a record nested too deeply is refused before anything recurses over it', () => {
   const nest = (depth: number) => parse(`{"unique_id":"c","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`);
+  expect(identifyRecord(nest(199).fields)).toMatchObject({ callId: 'c' });
   expect(() => prepareObservation(nest(199))).not.toThrow();
-  expect(() => prepareObservation(nest(200))).toThrow(RangeError);
-  expect(() => prepareObservation(nest(100_000))).toThrow(RangeError);
-  const mixed = { ...parse('{}'), fields: { unique_id: 'c', n: [Number.POSITIVE_INFINITY, nest(300).fields] } };
-  expect(() => prepareObservation(mixed)).toThrow(RangeError);
+  const mixed = { unique_id: 'c', n: [Number.POSITIVE_INFINITY, nest(300).fields] };
+  for (const fields of [nest(200).fields, nest(100_000).fields, mixed])
+    expect(identifyRecord(fields)).toEqual({ reason: 'the record nests deeper than 200 levels' });
 });
 
 /** Changes of a call's fields by revision, from the marks of fold, in any number of observations. */

@@ -233,7 +233,6 @@ const noTime = 'no time of its own in the past, and none was given for the impor
 const readBatch = (batch: readonly SplitRecord[], rules: ReadRules) => {
   const observations: Observation[] = [];
   const rejected: RejectedRecord[] = [];
-  const cutFrom = new Map<Observation, SplitRecord>();
   const reject = (record: SplitRecord, reason: string): RejectedRecord => ({
     reason,
     body: record.bytes,
@@ -246,13 +245,9 @@ const readBatch = (batch: readonly SplitRecord[], rules: ReadRules) => {
       ? readImported(record.bytes, rules)
       : { reason: 'too long; only its beginning is kept' };
     if ('reason' in read) rejected.push(reject(record, read.reason));
-    else {
-      observations.push(read.observation);
-      cutFrom.set(read.observation, record);
-    }
+    else observations.push(read.observation);
   }
-  const refuse = (observation: Observation, reason: string) => reject(cutFrom.get(observation) as SplitRecord, reason);
-  return { observations, rejected, refuse };
+  return { observations, rejected };
 };
 
 /** One record's bytes → observation, or the reason why it is none. */

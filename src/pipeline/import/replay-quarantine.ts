@@ -7,7 +7,7 @@ import type { Transaction } from '../../postgres/database.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
 import { lockOpen, type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
-import { readNoted, tryPrepare } from '../../store/gate.ts';
+import { readNoted } from '../../store/gate.ts';
 import { lockCalls } from '../../store/ledger/ledger.ts';
 import type { IngestDeps } from '../deps.ts';
 import { ingest } from '../load/ingest.ts';
@@ -52,12 +52,7 @@ export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Pr
 };
 
 const replayBatch = async (deps: IngestDeps, input: ReplayInput, batch: readonly QuarantinedRecord[]) => {
-  const read = batch.map((entry): ReadEntry => {
-    const one = readAgain(entry, { ...input, ...deps });
-    // A record that will be refused leaves nothing of its call in the ledger.
-    const isFolded = 'observation' in one && tryPrepare(deps, one.observation, new Set()) !== undefined;
-    return { entry, ...one, folded: isFolded ? [one.observation.callId] : [] };
-  });
+  const read = batch.map((entry): ReadEntry => ({ entry, ...readAgain(entry, { ...input, ...deps }) }));
   const observed = new Map<Observation, QuarantinedRecord>();
   const folded = await ingest(deps, async (tx) => {
     const rejected: RejectedRecord[] = [];
@@ -65,16 +60,7 @@ const replayBatch = async (deps: IngestDeps, input: ReplayInput, batch: readonly
       if ('reason' in one) rejected.push({ ...one.entry.record, reason: one.reason });
       else observed.set(one.observation, one.entry);
     }
-    return {
-      observations: [...observed.keys()],
-      rejected,
-      origin: 'replay',
-      refuse: (observation, reason) => {
-        const entry = observed.get(observation) as QuarantinedRecord;
-        observed.delete(observation);
-        return { ...entry.record, reason };
-      },
-    };
+    return { observations: [...observed.keys()], rejected, origin: 'replay' };
   });
   await folded.load();
   const delivered = [...observed].filter(([, { record }]) => record.source === 'webhook');
@@ -94,7 +80,7 @@ const lockEntries = async (tx: Transaction, read: readonly ReadEntry[]): Promise
   await readNoted(tx, { joins: true });
   for (let left = read; ; ) {
     await tx.query('SAVEPOINT entries');
-    const callIds = left.flatMap(({ folded }) => folded);
+    const callIds = left.flatMap((one) => ('observation' in one ? one.observation.callId : []));
     await lockCalls(tx, callIds);
     const ids = left.map(({ entry }) => entry.id);
     const open = new Set(await lockOpen(tx, ids));
@@ -107,11 +93,7 @@ const lockEntries = async (tx: Transaction, read: readonly ReadEntry[]): Promise
   }
 };
 
-type ReadEntry = Read & {
-  readonly entry: QuarantinedRecord;
-  /** The call that it becomes, if any. */
-  readonly folded: readonly string[];
-};
+type ReadEntry = Read & { readonly entry: QuarantinedRecord };
 
 type Read = { readonly observation: Observation } | { readonly reason: string };
 

@@ -4,7 +4,7 @@
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
-import { type LedgerRow, unlessTooDeep } from '../../calls/fold.ts';
+import type { LedgerRow } from '../../calls/fold.ts';
 import { CallsyncError, describeError } from '../../lib/errors.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import type { Transaction } from '../../postgres/database.ts';
@@ -25,8 +25,6 @@ interface IncomingBatch {
   readonly rejected?: readonly RejectedRecord[];
   /** Name under which the loads of this batch are recorded, such as `sync`, `inbox` or `import`. */
   readonly origin: string;
-  /** The quarantine entry of an observation that cannot be written as JSON; by default it holds only the call id. */
-  readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
   /** Facts of a re-reading about the time of the changes that it finds. */
   readonly late?: LateContext | undefined;
   /** Called when its loads have ended, the last of which may take the bytes. After a failed one, something may still read its observations. */
@@ -58,7 +56,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
   let origin: string | undefined;
   const { store, sanitize, rulesVersion } = deps;
   const clean = ({ observations }: IncomingBatch) =>
-    observations.map((one) => ({ observation: one, clean: unlessTooDeep(() => sanitize?.(one) ?? one) }));
+    observations.map((one) => ({ observation: one, clean: sanitize?.(one) ?? one }));
   // Rules take long: nothing is locked meanwhile where the batch is known by now.
   const known = typeof incoming === 'function' ? undefined : clean(incoming);
   const folded = await store.transaction(async (tx): Promise<FoldedBatch> => {
@@ -66,8 +64,8 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     origin = batch.origin;
     const cleaned = known ?? clean(batch);
-    const { rejected = [], refuse = refuseById(batch.origin) } = batch;
-    const { kept, tombstoned, refused, texts } = await admit(tx, { cleaned, rejected, refuse }, deps);
+    const { rejected = [] } = batch;
+    const { kept, tombstoned, texts } = await admit(tx, { cleaned, rejected }, deps);
     seen = kept;
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, kept, {
       processedField: deps.processedField,
@@ -90,7 +88,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx, changedIds);
-    return { changed, unchanged, rejected: refused, loads, done: batch.done };
+    return { changed, unchanged, rejected: rejected.length, loads, done: batch.done };
   });
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
@@ -287,20 +285,6 @@ const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: R
   }
   return { ...plan, calls, tombstones, logs, force, ownsBytes, keyOf: store.keyOf };
 };
-
-/**
- * Keeps only the id, as JSON writes it, so that the call can be found and asked for again. Inside an object, a replay
- * would take the id for the whole record.
- */
-const refuseById =
-  (origin: string) =>
-  ({ callId, source }: Observation, reason: string): RejectedRecord => ({
-    reason,
-    body: Buffer.from(JSON.stringify(callId)),
-    source,
-    origin,
-    receivedAt: new Date(),
-  });
 
 /** Loads on request, however large, never delay current changes. */
 const urgencyOf = (origin: string) => (origin === 'import' || origin.startsWith('backfill:') ? 'backlog' : 'change');

@@ -7,7 +7,7 @@ import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { EarlierBodies, PendingDelivery, SettledDelivery } from '../../store/delivery/inbox.ts';
 import { lockPendingDeliveries, requestRereads, settleDeliveries } from '../../store/delivery/inbox.ts';
-import { findHeldCalls, tryPrepare } from '../../store/gate.ts';
+import { findHeldCalls, prepare } from '../../store/gate.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline, ingest } from './ingest.ts';
@@ -60,24 +60,15 @@ export const mergeBatch = async (
     const { deliveries, earlier } = await lockPendingDeliveries(tx, limit);
     if (deliveries.length === 0) return undefined;
     const sorted = sortDeliveries(deps, deliveries, earlier);
-    const byObservation = new Map(sorted.fresh.map((read) => [read.observation, read]));
-    const refused: SettledDelivery[] = [];
     return {
-      observations: [...byObservation.keys()],
+      observations: sorted.fresh.map(({ observation }) => observation),
       rejected: sorted.rejected,
       origin: 'inbox',
-      refuse: (observation, reason) => {
-        const { delivery } = byObservation.get(observation) as ReadDelivery;
-        byObservation.delete(observation);
-        refused.push({ seq: delivery.seq, outcome: 'quarantined', callId: null, reason });
-        return rejectedOf(delivery, reason);
-      },
       settle: async (_tx, changed) => {
-        const accepted = [...byObservation.values()];
         const repeated = await settleRepeated(deps, tx, sorted.repeated);
-        settled = [...sorted.settled, ...refused, ...accepted.map(accept), ...repeated];
+        settled = [...sorted.settled, ...sorted.fresh.map(accept), ...repeated];
         if (sorted.foreign.length > 0) await requestRereads(tx, sorted.foreign, 'key');
-        const doubtful = accepted.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
+        const doubtful = sorted.fresh.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
         doubted = doubtful.length;
         if (doubted > 0) await requestRereads(tx, doubtful.map(callIdOf), 'confirm');
         await settleDeliveries(tx, settled, changed, deps.store.keyOf);
@@ -180,8 +171,7 @@ const settleRepeated = async (deps: IngestDeps, tx: Transaction, repeated: reado
   const settled = repeated.map(({ delivery: { seq }, observation }): SettledDelivery => {
     const { callId } = observation;
     const row = rows.get(callId);
-    const prepared = tryPrepare(deps, observation, held);
-    const isKnown = row !== undefined && prepared !== undefined && (row.tombstone || holdsValues(row, prepared));
+    const isKnown = row !== undefined && (row.tombstone || holdsValues(row, prepare(deps, observation, held)));
     return isKnown
       ? { seq, outcome: 'duplicate', callId, reason: 'known body, and the ledger holds its values' }
       : { seq, outcome: 'repeat', callId, reason: 'known body under another delivery id: asked the API again' };

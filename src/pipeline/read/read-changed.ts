@@ -11,7 +11,7 @@ import { timeAt } from '../../lib/timestamps.ts';
 import { axisOf, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
-import { findHeldCalls, tryPrepare } from '../../store/gate.ts';
+import { findHeldCalls, prepare } from '../../store/gate.ts';
 import type { LateContext } from '../../store/ledger/late-changes.ts';
 import { readHeads, readRows, withKnown } from '../../store/ledger/ledger.ts';
 import type { ReadDeps } from '../deps.ts';
@@ -170,9 +170,7 @@ const idOf = ({ callId }: Observation): string => callId;
 const comparePage = async (deps: ReadDeps, observations: readonly Observation[], level: SourceLevel) => {
   const agedIds = deps.ages === undefined ? [] : observations.map(idOf);
   const held = await findHeldCalls(deps.store, agedIds, deps.store.keyOf);
-  const prepared = observations
-    .map((observation) => tryPrepare(deps, observation, held))
-    .filter((observation) => observation !== undefined);
+  const prepared = observations.map((observation) => prepare(deps, observation, held));
   const heads = await readHeads(deps.store, prepared.map(idOf));
   const doubtful = prepared.filter((one) => level !== 'ids' && mayBeEqual(heads.get(one.callId), one));
   const whole = await readRows(deps.store, doubtful.map(idOf));

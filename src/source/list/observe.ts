@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { identifyRecord, maxJsonDepth } from '../../calls/fold.ts';
+import { identifyRecord } from '../../calls/fold.ts';
 import { bytesOf, copyFields } from '../../lib/json-record.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
@@ -30,10 +30,8 @@ export const observeRecord = (given: unknown, { observedAt, carries, leftOut = [
   const kept: string[] = [];
   for (const name of Object.keys(record)) {
     const json = bytesOf(record, name);
-    const value = json === undefined ? record[name] : undefined;
-    if (deeperThan(value, maxJsonDepth - 1)) return reject(`the record nests deeper than ${maxJsonDepth} levels`);
     if (leftOut.includes(name)) continue;
-    if (!carries.has(name) && isWithoutContent(value, json)) {
+    if (!carries.has(name) && isWithoutContent(json === undefined ? record[name] : undefined, json)) {
       uncarried.push(name);
       continue;
     }
@@ -60,15 +58,3 @@ const isWithoutContent = (value: unknown, bytes: Buffer | undefined): boolean =>
   bytes === undefined
     ? isEmpty(value)
     : !content.test(bytes.toString('latin1', 0, 256)) && isEmpty(JSON.parse(bytes.toString('utf8')));
-
-/** Written for speed: it visits every value of every record. */
-const deeperThan = (value: unknown, depth: number): boolean => {
-  if (typeof value !== 'object' || value === null) return false;
-  if (depth === 0) return true;
-  if (Array.isArray(value)) {
-    for (const child of value) if (deeperThan(child, depth - 1)) return true;
-    return false;
-  }
-  for (const name in value) if (deeperThan((value as Record<string, unknown>)[name], depth - 1)) return true;
-  return false;
-};

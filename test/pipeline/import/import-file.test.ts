@@ -148,7 +148,7 @@ test('bad records go to quarantine with file and line, and their neighbours are 
     'file:2 not JSON',
     'file:4 not a JSON object',
     'file:5 unique_id is absent',
-    'file:6 nested too deeply to be written as JSON',
+    'file:6 the record nests deeper than 200 levels',
     'file:7 too long; only its beginning is kept',
   ]);
   const bodyOf = async (line: number) => {

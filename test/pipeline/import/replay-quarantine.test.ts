@@ -41,8 +41,8 @@ test('what is still refused stays open, with the reason of now', async () => {
   expect(await entries()).toEqual([
     'import open: no time of its own in the past, and none was given for the import',
     'poll open: unique_id is of type number, not text',
-    'webhook open: nested too deeply to be written as JSON',
     'webhook open: not JSON',
+    'webhook open: the record nests deeper than 200 levels',
   ]);
   expect(await pipeline.store.query('SELECT call_id FROM ledger')).toEqual([]);
   const at = Date.parse('2024-01-01T00:00:00Z') * 1000;

@@ -136,7 +136,7 @@ test('the outcome of a delivery: quarantined with its bytes: not JSON, not a cal
     ['{"status":"void"}', 'unique_id is absent'],
     ['{"unique_id":5}', 'unique_id is of type number, not text'],
     ['{"unique_id":"a\\u0000"}', 'unique_id has characters that cannot be stored'],
-    [deep, 'nested too deeply to be written as JSON'],
+    [deep, 'the record nests deeper than 200 levels'],
     [Buffer.from([0xff, 0xfe, 0x00]), notJson],
   ];
   const seqs = await deliver(pipeline.store, [
