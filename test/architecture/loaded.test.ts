@@ -1,4 +1,4 @@
-/** Receivers and workers load no part that they do without: loaded code takes memory for as long as the process runs. */
+/** Receivers and workers load no part that they do without, which takes memory for as long as they run, and a command nothing before it is named. */
 import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
@@ -30,4 +30,11 @@ test('callsync worker loads neither the receiver nor the fetch of undici', () =>
   const loaded = [...loadAll('src/cli/commands/worker.ts')];
   expect(loaded).toContain('src/source/http/http.ts');
   expect(loaded.filter((name) => /^(fastify|undici$|src\/webhook\/(spool|server\/receiver))/.test(name))).toEqual([]);
+});
+
+/** `callsync --version` and `--help` must answer at once: what runs before a command is loaded imports commander alone. */
+test('the program starts without any SDK, and a command brings what it needs', () => {
+  const packages = [...loadAll('src/cli/main.ts')].filter((name) => !existsSync(join(root, name)));
+  expect(packages.filter((name) => !name.startsWith('node:'))).toEqual(['commander']);
+  expect(loadAll('src/cli/commands/backfill.ts')).toContain('@temporalio/client');
 });

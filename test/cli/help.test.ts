@@ -1,6 +1,5 @@
 /** Every command explains itself: what it does and how it is typed. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { exitOf, exits, renderExits } from '../../src/cli/shell/output.ts';
@@ -79,29 +78,4 @@ test.each([
   ['STORE_SCHEMA', 'terminal', 6],
 ] as const)('%s ends with its exit code', (code, kind, expected) => {
   expect(exits[exitOf(new CallsyncError(kind, code, ''))][0]).toBe(expected);
-});
-
-const imports = /^(?:import|export)\s(?!type\b)(?:[^;']*?from )?'([^']+)'/gm;
-
-/** Imports of a file at its loading, directly or by others; imports at calls do not count. */
-const packagesOf = (path: string, seen = new Set<string>()): Set<string> => {
-  const found = new Set<string>();
-  if (seen.has(path)) return found;
-  seen.add(path);
-  for (const [, specifier = ''] of readFileSync(path, 'utf8').matchAll(imports)) {
-    if (!specifier.startsWith('.')) found.add(specifier);
-    else for (const name of packagesOf(resolve(dirname(path), specifier), seen)) found.add(name);
-  }
-  return found;
-};
-
-/** `callsync --version` and `--help` must answer at once: what runs before a command is loaded imports commander alone. */
-test('the program starts without any SDK', () => {
-  const main = resolve(import.meta.dirname, '../../src/cli/main.ts');
-  expect([...packagesOf(main)].filter((name) => !name.startsWith('node:'))).toEqual(['commander']);
-});
-
-test('a command brings what it needs', () => {
-  const backfill = resolve(import.meta.dirname, '../../src/cli/commands/backfill.ts');
-  expect([...packagesOf(backfill)]).toContain('@temporalio/client');
 });
