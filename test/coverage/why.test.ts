@@ -14,16 +14,11 @@ import { collect, column } from '../support/rows.ts';
 
 const now = Date.now() * 1000;
 const today = Math.floor(now / day) * day;
+const timeOf = (micros: number): string => new Date(micros / 1000).toISOString();
 const dayAgo = (days: number) => ({ from: today - days * day, to: today - (days - 1) * day });
 const here = useInstallation({
   seed: 12,
-  calls: {
-    ...{ count: 300, utterances: 3, words: 3 },
-    ...{
-      from: new Date((today - 20 * day) / 1000).toISOString(),
-      to: new Date((today - 4 * day) / 1000).toISOString(),
-    },
-  },
+  calls: { count: 300, utterances: 3, words: 3, from: timeOf(today - 20 * day), to: timeOf(today - 4 * day) },
 });
 
 /** @param clock milliseconds by which the clock of this machine is ahead */
@@ -35,7 +30,7 @@ const why = async (start: number, clock = 0): Promise<Reason[]> => {
   const at = (Date.now() + clock) * 1000;
   return await explainDay(here.store, { day: start, now: at, readings, warehouses: ['main'], comparedAfter: 2 * day });
 };
-const dateOf = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
+const dateOf = (micros: number): string => timeOf(micros).slice(0, 10);
 const asked = (start: number): string => `--from ${dateOf(start)} --to ${dateOf(start + day)}`;
 const reconcile = (range: { from: number; to: number }, by = here.deps) => here.reconcile({ range, force: true }, by);
 const callsOf = async ({ from, to }: { from: number; to: number }): Promise<string[]> =>
@@ -54,14 +49,32 @@ const openSource = async (more: object = {}) => {
 /** As continuous sync does it, which keeps its failure. */
 const sync = (deps: typeof here.deps, range: { from: number; to: number }) =>
   asSync(deps, () => readPart(deps, { axis: 'timestamp', range }));
-/** After that the day is proven. */
-const settle = async (range: { from: number; to: number }): Promise<void> => {
-  await sync(here.deps, range);
+/** Compares the day, which is proven then. */
+const prove = async (range: { from: number; to: number }): Promise<void> => {
   await reconcile(range);
   expect(await why(range.from)).toEqual([]);
 };
+const settle = async (range: { from: number; to: number }): Promise<void> => {
+  await sync(here.deps, range);
+  await prove(range);
+};
+const eraseFirst = async (range: { from: number; to: number }): Promise<void> =>
+  void (await eraseCalls(here.store, (await callsOf(range)).slice(0, 1)));
+/** The first reason of the day, which is the warehouse's. */
+const expectReason = async (range: { from: number }, command: string, text: RegExp): Promise<Reason | undefined> => {
+  const [reason] = await why(range.from);
+  expect(reason).toMatchObject({ warehouse: 'main', command, text: expect.stringMatching(text) });
+  return reason;
+};
 /** The warehouse fails, or changes, by statements that stand for other people. */
 const byHand = (sql: string) => here.query(sql);
+/** Rows of the day are sent again, and a trigger of this function changes what comes. */
+const spoilRows = async ({ from, to }: { from: number; to: number }, name: string): Promise<void> => {
+  await byHand(`UPDATE wh_main.calls SET revision = revision - 1
+    WHERE call_timestamp >= to_timestamp(${from / 1e6}) AND call_timestamp < to_timestamp(${to / 1e6})`);
+  await byHand(`CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.content_hash := ''spoilt''; RETURN NEW; END';
+    CREATE TRIGGER spoil BEFORE INSERT OR UPDATE ON wh_main.calls FOR EACH ROW EXECUTE FUNCTION ${name}()`);
+};
 
 beforeAll(async () => {
   await advanceWatermark(here.store, { axis: 'qualified', start: here.range.from });
@@ -98,7 +111,7 @@ test('a day that ended a moment ago waits for late calls, unless a worker is awa
   expect(await why(range.from, 600_000)).toMatchObject([clock, waits]);
   // A proven day is proven, whatever a clock says.
   expect(await why(dayAgo(8).from, 600_000)).toEqual([]);
-  const at = new Date((range.from + day / 2) / 1000).toISOString();
+  const at = timeOf(range.from + day / 2);
   await here.simulator.insert({ timestamp: at, qualified: at, status: 'qualified' });
   expect(await reconcile(range)).toMatchObject({ healed: 1, missing: 1, healedCalls: 1 });
   expect(await why(range.from)).toEqual([]);
@@ -129,7 +142,7 @@ test('a day before the first reading, one while the service is away, and one tha
 test('a list that shows few calls of an instant, without a word', async () => {
   const range = dayAgo(6);
   const noon = range.from + day / 2;
-  const at = new Date(noon / 1000).toISOString();
+  const at = timeOf(noon);
   await here.simulator.insert({ timestamp: at, qualified: at, status: 'qualified', count: 5 });
   await here.simulator.configure({ dialectOverrides: { cap: 3 } });
   await sync(await openSource(), { from: noon - 5e6, to: noon + 5e6 });
@@ -159,27 +172,18 @@ test('a record with which every answer fails', async () => {
 
 test('an erased call, until its day is compared again', async () => {
   const range = dayAgo(8);
-  const [id] = await callsOf(range);
-  await eraseCalls(here.store, [id ?? '']);
-  const [reason] = await why(range.from);
-  expect(reason).toMatchObject({ warehouse: 'main', command: `callsync reconcile ${asked(range.from)}` });
-  expect(reason?.text).toMatch(/erased, cut or sent again/);
+  await eraseFirst(range);
+  await expectReason(range, `callsync reconcile ${asked(range.from)}`, /erased, cut or sent again/);
   await here.drain();
-  await reconcile(range);
-  expect(await why(range.from)).toEqual([]);
+  await prove(range);
 });
 
 test('rows that somebody changes while they are loaded', async () => {
   const range = dayAgo(9);
-  await byHand(
-    `UPDATE wh_main.calls SET revision = revision - 1 WHERE call_timestamp >= to_timestamp(${range.from / 1e6}) AND call_timestamp < to_timestamp(${range.to / 1e6})`,
-  );
-  await byHand(`CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.content_hash := ''spoilt''; RETURN NEW; END';
-    CREATE TRIGGER spoil BEFORE INSERT OR UPDATE ON wh_main.calls FOR EACH ROW EXECUTE FUNCTION spoil()`);
+  await spoilRows(range, 'spoil');
   await reconcile(range);
-  const [reason] = await why(range.from);
-  expect(reason).toMatchObject({ warehouse: 'main', command: `callsync reconcile --force ${asked(range.from)}` });
-  expect(reason?.text).toMatch(/still differ.*look for triggers/);
+  const command = `callsync reconcile --force ${asked(range.from)}`;
+  const reason = await expectReason(range, command, /still differ.*look for triggers/);
   const ids = await column(here.warehouse, `SELECT call_id FROM calls WHERE content_hash = 'spoilt'`);
   expect(reason?.calls.length).toBeGreaterThan(0);
   expect(ids).toEqual(expect.arrayContaining([...(reason?.calls ?? [])]));
@@ -187,23 +191,18 @@ test('rows that somebody changes while they are loaded', async () => {
   await byHand('DROP TRIGGER spoil ON wh_main.calls');
   await eraseCalls(here.store, [reason?.calls[0] ?? '']);
   expect((await why(range.from))[0]?.calls).toEqual([]);
-  await reconcile(range);
-  expect(await why(range.from)).toEqual([]);
+  await prove(range);
 });
 
 test('a table that was dropped', async () => {
   const range = dayAgo(10);
   await byHand('ALTER TABLE wh_main.calls RENAME TO lost');
-  const [id] = await callsOf(range);
-  await eraseCalls(here.store, [id ?? '']);
+  await eraseFirst(range);
   await reconcile(range);
-  const [reason] = await why(range.from);
-  expect(reason).toMatchObject({ warehouse: 'main', command: 'callsync doctor' });
-  expect(reason?.text).toMatch(/failed \(DATABASE_INCOMPLETE: .*SQLSTATE 42P01/);
+  await expectReason(range, 'callsync doctor', /failed \(DATABASE_INCOMPLETE: .*SQLSTATE 42P01/);
   await byHand('ALTER TABLE wh_main.lost RENAME TO calls');
   await here.drain();
-  await reconcile(range);
-  expect(await why(range.from)).toEqual([]);
+  await prove(range);
 });
 
 test('a service that lists far fewer calls, until somebody accepts it', async () => {
@@ -211,43 +210,32 @@ test('a service that lists far fewer calls, until somebody accepts it', async ()
   const ids = await callsOf(range);
   await here.simulator.delete({ callIds: ids });
   await reconcile(range);
-  const [reason] = await why(range.from);
-  expect(reason).toMatchObject({ warehouse: 'main', command: 'callsync doctor' });
-  expect(reason?.text).toMatch(
-    new RegExp(`lists 0 calls and leaves out ${ids.length} .*callsync reconcile --accept-empty`),
-  );
+  const says = new RegExp(`lists 0 calls and leaves out ${ids.length} .*callsync reconcile --accept-empty`);
+  await expectReason(range, 'callsync doctor', says);
   await here.reconcile({ range, force: true, acceptEmpty: true });
   expect(await why(range.from)).toEqual([]);
 });
 
 test('a comparison whose pages are refused', async () => {
   const range = dayAgo(12);
-  const [id] = await callsOf(range);
-  await eraseCalls(here.store, [id ?? '']);
+  await eraseFirst(range);
   await here.drain();
   const readPages = () => {
     throw transient('SERVICE_REFUSED', 'The list answers 400.');
   };
   await expect(reconcile(range, withList(here.deps, { readPages }))).rejects.toThrow('400');
-  const [reason] = await why(range.from);
-  expect(reason).toMatchObject({ warehouse: 'main', command: 'callsync doctor' });
-  expect(reason?.text).toContain('The last comparison failed (SERVICE_REFUSED: The list answers 400');
+  await expectReason(range, 'callsync doctor', /The last comparison failed \(SERVICE_REFUSED: The list answers 400/);
   // Only for the window that it was about.
   expect((await why(dayAgo(2).from))[0]?.text).not.toContain('failed');
   await reconcile(dayAgo(13));
   expect((await why(range.from))[0]?.text).toContain('The last comparison failed');
-  await reconcile(range);
-  expect(await why(range.from)).toEqual([]);
+  await prove(range);
 });
 
 test('a call that is erased while its day is compared, or that has no time, is named nowhere', async () => {
   const range = dayAgo(14);
   const [id, timeless] = await callsOf(range);
-  await byHand(`CREATE FUNCTION spoil2() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.content_hash := ''spoilt''; RETURN NEW; END';
-    CREATE TRIGGER spoil BEFORE INSERT OR UPDATE ON wh_main.calls FOR EACH ROW EXECUTE FUNCTION spoil2()`);
-  await byHand(
-    `UPDATE wh_main.calls SET revision = revision - 1 WHERE call_timestamp >= to_timestamp(${range.from / 1e6}) AND call_timestamp < to_timestamp(${range.to / 1e6})`,
-  );
+  await spoilRows(range, 'spoil_again');
   const named = async (): Promise<unknown> =>
     column(here.store, `SELECT unnest(unhealed_calls) FROM verdicts WHERE unhealed_calls IS NOT NULL`);
   // The verdict asks for the epoch after its comparison.
@@ -269,13 +257,10 @@ test('a call that is erased while its day is compared, or that has no time, is n
 
 test('a reason that holds for the whole day ends at 24:00:00', () => {
   const reason = {
-    warehouse: 'main',
-    from: today,
-    to: today + day,
-    text: 'Not compared.',
+    ...{ warehouse: 'main', from: today, to: today + day, calls: [] },
     since: null,
-    calls: [],
     command: null,
+    text: 'Not compared.',
   };
   expect(drawReasons('2026-11-29', [reason])).toContain('\n00:00:00 to 24:00:00  main: Not compared.');
 });

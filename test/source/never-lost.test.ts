@@ -86,34 +86,37 @@ test.each([
   expect([read.missing, read.problems]).toEqual([[], []]);
 });
 
-test('times that differ by less than a second from what the list filters by are nothing to speak of', async () => {
-  const calls = { precision: 'milliseconds', printedPrecision: 'seconds', density: 'even', count: 3_000 } as const;
-  const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', lateShare: 0 };
-  const read = await readAll({ calls: { ...calls, ...times } }, activate, 'timestamp', 40);
-  expect([read.missing, read.problems]).toEqual([[], []]);
-});
-
-test('times that differ by up to 5 s from what the list filters by are kept, and the window says so', async () => {
-  const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', density: 'even' } as const;
-  const calls = { count: 3_000, printedOffMs: 5_000, lateShare: 0, ...times };
-  const read = await readAll({ calls }, activate, 'timestamp', 40);
-  expect(read.missing.length).toBe(0);
-  for (const { problem, detail } of read.problems) {
-    expect(problem).toBe('outside');
-    expect(detail).toMatch(/up to [2-6] s outside the requested bounds/);
-  }
+const hour = {
+  from: '2025-03-01T00:00:00Z',
+  to: '2025-03-01T01:00:00Z',
+  lateShare: 0,
+  density: 'even',
+  count: 3_000,
+} as const;
+const seconds = { precision: 'milliseconds', printedPrecision: 'seconds' } as const;
+const zone = { printedZoneMinutes: 120 };
+const slack = { ...activate, bounds_slack_ms: 2 * 3_600_000 };
+test.each<[string, string, SimulatorOptions['calls'], number, List, RegExp?]>([
+  ['by less than a second', 'nothing to speak of', { ...hour, ...seconds }, 40, activate],
+  [
+    'by up to 5 s',
+    'kept, and the window says so',
+    { ...hour, printedOffMs: 5_000 },
+    40,
+    activate,
+    /^outside: .*up to [2-6] s outside the requested bounds/,
+  ],
+  ['within a configured slack', 'no problem', zone, 2, slack],
+])('times that differ %s from what the list filters by are %s', async (_how, _what, calls, windows, list, says) => {
+  const read = await readAll({ calls }, list, 'timestamp', windows);
+  expect([read.missing, read.problems.length > 0]).toEqual([[], says !== undefined]);
+  for (const { problem, detail } of read.problems) expect(`${problem}: ${detail}`).toMatch(says as RegExp);
 });
 
 test('times that differ from those that the list filters by are all kept, and the window says so', async () => {
-  const read = await readAll({ calls: { printedZoneMinutes: 120 } }, activate, 'timestamp', 40);
-  expect(read.missing.length).toBe(0);
+  const read = await readAll({ calls: zone }, activate, 'timestamp', 8);
+  expect(read.missing).toEqual([]);
   expect(read.problems.find(({ problem }) => problem === 'outside')?.detail).toContain('time zone');
-});
-
-test('times that differ from what the list filters by within a configured slack are no problem', async () => {
-  const list = { preset: 'activate', bounds_slack_ms: 2 * 3_600_000 };
-  const read = await readAll({ calls: { printedZoneMinutes: 120 } }, list, 'timestamp');
-  expect([read.missing, read.problems]).toEqual([[], []]);
 });
 
 test.each(['qualified', 'timestamp'])(

@@ -304,19 +304,15 @@ test.each([
 );
 
 const alone = { early: 0, times: 0 };
-test.each(['beginning', 'end'])(
-  'a window longer than the list shows is cut, also where its %s has no call and no other is known',
-  (shows) =>
-    readAll(90, {}, everything, { ...alone, longestMs: 6 * hour, quietMs: 10 * hour, shows, restMs: 10 * hour }),
-);
-
-test('a window longer than the list shows is cut, also where its only call is at its end', () =>
-  readAll(3, {}, everything, { ...alone, everyMs: 12 * hour, longestMs: 2 * hour, shows: 'end', restMs: 24 * hour }));
-
-test('a window longer than the list shows at once is cut, but not where the list takes no bounds', () => {
-  const list = { cursor_fields: [{ name: 'timestamp', record_field: 'timestamp' }] };
-  return readAll(0, list, everything, { times: 0, restMs: 12 * hour });
-});
+const quiet = { ...alone, longestMs: 6 * hour, quietMs: 10 * hour, restMs: 10 * hour };
+const lastOnly = { ...alone, everyMs: 12 * hour, longestMs: 2 * hour, shows: 'end', restMs: 24 * hour };
+const unbounded = { cursor_fields: [{ name: 'timestamp', record_field: 'timestamp' }] };
+test.each<[string, number, SourceConfigInput['list'], Parameters<typeof read>[3]]>([
+  ['also where its beginning has no call and no other is known', 90, {}, { ...quiet, shows: 'beginning' }],
+  ['also where its end has no call and no other is known', 90, {}, { ...quiet, shows: 'end' }],
+  ['also where its only call is at its end', 3, {}, lastOnly],
+  ['but not where the list takes no bounds', 0, unbounded, { times: 0, restMs: 12 * hour }],
+])('a window longer than the list shows at once is cut, %s', (_, ...of) => readAll(of[0], of[1], everything, of[2]));
 
 const days = { time_resolution_ms: 24 * hour, to_inclusive: false };
 const byDays = { everyMs: 5 * hour, stepMs: 24 * hour, quietMs: 24 * hour - 45_000, ...alone };
