@@ -18,7 +18,7 @@ import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
 import { deleteSchedules } from '../support/installation.ts';
 import { listen } from '../support/listen.ts';
-import { createDatabase, useDatabase } from '../support/postgres.ts';
+import { createDatabase, roleForTest, useDatabase } from '../support/postgres.ts';
 import { openSimulator } from '../support/simulator.ts';
 import { useTemporal } from '../support/temporal.ts';
 
@@ -123,12 +123,8 @@ test('doctor names a wrong place of the records, and a clock that is off', async
 });
 
 test('doctor names a warehouse whose user may not create', async () => {
-  const { pool } = await openStoreService(servicesOf());
-  const role = `reader_${temporal.taskQueue.replaceAll('-', '_')}`;
-  await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'pw'`);
-  const { href } = Object.assign(new URL(database.url), { username: role, password: 'pw' });
-  const found = await examine({ warehouses: { lean: { type: 'postgres', url: href } } });
-  await pool.query(`DROP ROLE ${role}`);
+  const { url } = await roleForTest(database);
+  const found = await examine({ warehouses: { lean: { type: 'postgres', url } } });
   expect(found['warehouse lean']).toMatchObject(said('failed', 'lacks a permission', 'Grant CREATE'));
 });
 

@@ -6,7 +6,7 @@ import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.
 import { openCliFolder, withoutService } from '../support/cli.ts';
 import { debian, startDebian } from '../support/installed-postgres.ts';
 import { useOpened } from '../support/opened.ts';
-import { createDatabase, runOnServer as run, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, runOnServer as run, type TestDatabase, urlAs } from '../support/postgres.ts';
 
 const notReading = /not a read-only query/;
 const onlyReads = /cannot execute .* in a read-only transaction/;
@@ -145,7 +145,7 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     }
     const id = new URL(database.url).pathname.slice(-8);
     const owner = new URL(database.url).username;
-    const as = (role: string) => Object.assign(new URL(database.url), { username: role, password: 'p' }).href;
+    const as = (role: string) => urlAs(database.url, role, 'p');
     // SET ROLE needs no inherited right, and leads on from role to role.
     const roles = { between: `between_${id}`, member: `member_${id}` };
     await admin(`CREATE ROLE ${roles.between} NOINHERIT IN ROLE ${owner}`);

@@ -1,10 +1,9 @@
 /** Releases of PostgreSQL as store and warehouse, under drawn settings, behind a pooler where one is drawn. */
 import { expect, onTestFinished, test } from 'vitest';
-import { ownRoleUrl } from '../../src/postgres/own-role.ts';
-import { openSettingsServer } from '../postgres/settings-cases.ts';
+import { compareSeeds } from '../postgres/settings-cases.ts';
 import { startDebian, unpackPostgres } from '../support/installed-postgres.ts';
 import { recordCase } from '../support/neighbour-results.ts';
-import { pgbouncer, startBouncer } from '../support/pgbouncer.ts';
+import { pgbouncer } from '../support/pgbouncer.ts';
 import { installDebian } from '../support/tools.ts';
 
 const releases = ['14.24.0', '15.19.0', '16.15.0', '17.11.0', '18.6.0'];
@@ -22,12 +21,6 @@ export const describeDatabases = (): void =>
       onTestFinished(remove);
       const server = await startDebian(programs);
       onTestFinished(server.drop);
-      const bouncer = await startBouncer(server.url, 'session', [ownRoleUrl(server.url, 'reader')]);
-      onTestFinished(bouncer.close);
-      const { compare, close } = await openSettingsServer({ ...server, pooledUrl: bouncer.url });
-      onTestFinished(close);
-      const differences: string[] = [];
-      for (const seed of seeds) differences.push(...(await compare(seed)));
-      expect(differences).toEqual([]);
+      expect(await compareSeeds(server, seeds)).toEqual([]);
     },
   );

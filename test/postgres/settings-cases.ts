@@ -1,5 +1,8 @@
 /** Settings that users, operators and hosts give a server, a database, a role, a pooler or a process: none changes what callsync does. */
 import fc from 'fast-check';
+import { onTestFinished } from 'vitest';
+import { ownRoleUrl } from '../../src/postgres/own-role.ts';
+import { startBouncer } from '../support/pgbouncer.ts';
 import { connect, type TestDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { observe, openSource, tellError } from './settings-work.ts';
@@ -127,6 +130,25 @@ const firstDifference = (expected = '', found = ''): string => {
 };
 
 const quoteValue = (name: string, value: string): string => (/path$/.test(name) ? value : `'${value}'`);
+
+/** What differs under the settings of these seeds, with PgBouncer before the server; it is all closed at the end of the test. */
+export const compareSeeds = async (
+  server: Pick<TestDatabase, 'url' | 'adminUrl'>,
+  seeds: readonly number[],
+): Promise<readonly string[]> => {
+  const bouncer = await startBouncer(server.url, 'session', [ownRoleUrl(server.url, 'reader')]);
+  onTestFinished(bouncer.close);
+  const { compare, close } = await openSettingsServer({ ...server, pooledUrl: bouncer.url });
+  onTestFinished(close);
+  const differences: string[] = [];
+  for (const [index, seed] of seeds.entries()) {
+    const found = await compare(seed);
+    for (const one of found) console.log(one);
+    differences.push(...found);
+    if ((index + 1) % 25 === 0) console.log(`${index + 1} of ${seeds.length} seeds: ${differences.length} differences`);
+  }
+  return differences;
+};
 
 export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) => {
   const admin = await connect(adminUrl);

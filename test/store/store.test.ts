@@ -1,5 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
-import pg from 'pg';
+import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
@@ -13,7 +12,7 @@ import { recordEvent } from '../../src/store/status/events.ts';
 import { migrateStore, openStore, recreateStore, type Store } from '../../src/store/store.ts';
 import { checkPostgresAccess } from '../../src/warehouse/postgres/index.ts';
 import { aroundStatements, deliver, retention, untilBlocked, usePipeline } from '../support/pipeline.ts';
-import { createDatabase, databaseForTest, runOnServer } from '../support/postgres.ts';
+import { connect, databaseForTest, roleForTest, runOnServer } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 
 const pipeline = usePipeline({}, { keep: true });
@@ -98,22 +97,12 @@ test('opening refuses a process with another key, also of two at once; a former 
 });
 
 test('a dropped store is not made anew by a worker with its own role while another one restores it', async () => {
-  const database = await createDatabase();
-  const role = `worker_${randomBytes(4).toString('hex')}`;
-  const owner = new pg.Client({ connectionString: database.url, application_name: 'pg_restore' });
-  await owner.connect();
-  await owner.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret';
-      GRANT ALL ON DATABASE ${new URL(database.url).pathname.slice(1)} TO ${role}`);
-  const url = new URL(database.url);
-  [url.username, url.password] = [role, 'secret'];
-  const worker = await openStore({ url: url.href, max: 2 });
-  onTestFinished(async () => {
-    await owner.end().catch(() => undefined);
-    await worker.close();
-    await pipeline.store.query(`DROP OWNED BY ${role}`).catch(() => undefined);
-    await database.drop();
-    await pipeline.store.query(`DROP ROLE ${role}`);
-  });
+  const database = await databaseForTest();
+  const name = new URL(database.url).pathname.slice(1);
+  const { url } = await roleForTest(database, (role) => `GRANT ALL ON DATABASE ${name} TO ${role}`);
+  const owner = await connect(`${database.url}?application_name=pg_restore`);
+  onTestFinished(() => owner.end());
+  const worker = await open(url);
   await worker.query('DROP SCHEMA callsync CASCADE');
   await owner.query('BEGIN; SELECT 1');
   expect(await recreateStore(worker)).toBe(false);

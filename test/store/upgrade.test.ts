@@ -1,6 +1,6 @@
 /** A version takes over the store, the inbox and the spool of the release before it, while that release's workers run. */
 import { cp } from 'node:fs/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { mergeBatch } from '../../src/pipeline/load/merge-inbox.ts';
 import { readRows } from '../../src/store/ledger/ledger.ts';
 import type { Migration } from '../../src/store/migrations.ts';
@@ -10,6 +10,7 @@ import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
 import { useOpened } from '../support/opened.ts';
 import { observationOf, openPipeline, register } from '../support/pipeline.ts';
+import { asAdmin, roleForTest } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 import { releaseFolder, restoreReleased } from './released.ts';
 
@@ -54,14 +55,13 @@ test('a store that logical replication copied without its sequences takes rows a
 });
 
 test('a role that has every right on tables, and none on sequences, opens the store', async () => {
-  const { store, url } = released;
-  const role = `tables_${Date.now()}`;
-  const own = new URL(url);
-  Object.assign(own, { username: role, password: 'x' });
-  await store.pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'x'; GRANT ALL ON SCHEMA callsync TO ${role};
-      GRANT ALL ON ALL TABLES IN SCHEMA callsync TO ${role}; GRANT CREATE ON DATABASE "${own.pathname.slice(1)}" TO ${role}`);
-  onTestFinished(async () => void (await store.pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)));
-  await (await openStore({ url: own.href, max: 1 })).close();
+  const name = new URL(released.url).pathname.slice(1);
+  const { url } = await roleForTest(
+    { url: released.url, adminUrl: asAdmin(released.url) },
+    (role) => `GRANT ALL ON SCHEMA callsync TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA callsync TO ${role};
+      GRANT CREATE ON DATABASE ${name} TO ${role}`,
+  );
+  await (await openStore({ url, max: 1 })).close();
 });
 
 test('the next version starts beside this one, until it removes something that this one uses', async () => {

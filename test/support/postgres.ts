@@ -73,6 +73,21 @@ export const databaseForTest = async (): Promise<TestDatabase> => {
   return database;
 };
 
+/** A database for another user. */
+export const urlAs = (url: string, username: string, password: string): string =>
+  Object.assign(new URL(url), { username, password }).href;
+
+/** A role that may log in, until the end of the test. @param rightsOf statements that give it rights in the database */
+export const roleForTest = async (
+  { url, adminUrl }: Pick<TestDatabase, 'url' | 'adminUrl'>,
+  rightsOf: (role: string) => string = () => '',
+) => {
+  const role = `role_${randomBytes(6).toString('hex')}`;
+  await runOnServer(adminUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${rightsOf(role)}`);
+  onTestFinished(async () => void (await runOnServer(adminUrl, `DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`)));
+  return { role, url: urlAs(url, role, 'secret') };
+};
+
 /** A database of the shared server as the superuser sees it. */
 export const asAdmin = (url: string): string => new URL(new URL(url).pathname, inject('postgresAdminUrl')).href;
 

@@ -6,7 +6,7 @@ import { openSecret } from '../../src/lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
 import { migrations } from '../../src/store/migrations.ts';
 import { useFolder } from '../support/folder.ts';
-import { connect } from '../support/postgres.ts';
+import { connect, urlAs } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
@@ -19,8 +19,7 @@ const folder = useFolder('store-url');
 let url: string;
 /** The store as this role sees it. */
 const urlOf = (username: string, word: string): string =>
-  Object.assign(new URL(database.url), { username: encodeURIComponent(username), password: encodeURIComponent(word) })
-    .href;
+  urlAs(database.url, encodeURIComponent(username), encodeURIComponent(word));
 beforeAll(async () => {
   await setUpReceiverRole(database.store, role, 'the first');
   await setUpReceiverRole(database.store, role, password);

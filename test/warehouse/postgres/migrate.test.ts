@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { checkPostgresAccess } from '../../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import { openPostgres } from '../../support/open-postgres.ts';
-import { connect } from '../../support/postgres.ts';
+import { connect, roleForTest } from '../../support/postgres.ts';
 import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
 import { describeOpenTransaction } from './open-transaction-cases.ts';
 
@@ -69,22 +69,14 @@ test('loads into young tables keep to their indexes, and nobody keeps samples of
 
 test('a schema made beforehand is used by a user that may create in it, and in nothing else', async () => {
   const { database, admin } = await start();
-  const role = `loader_${database.url.slice(-12)}`;
-  await admin.query(
-    `CREATE ROLE ${role} LOGIN PASSWORD 'p'; CREATE SCHEMA calls; GRANT USAGE, CREATE ON SCHEMA calls TO ${role}`,
-  );
-  try {
-    const url = new URL(database.url);
-    [url.username, url.password] = [role, 'p'];
-    const message = await checkPostgresAccess({ name: 'pg', url: url.href, config });
-    expect(message).toContain('may create, write and read in schema calls');
-    const warehouse = createPostgresWarehouse({ name: 'pg', url: url.href, config });
-    await warehouse.migrate();
-    expect(await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'c-1' })] }))).toMatchObject({ changed: 1 });
-    await warehouse.close();
-  } finally {
-    await admin.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
-  }
+  await admin.query('CREATE SCHEMA calls');
+  const { url } = await roleForTest(database, (role) => `GRANT USAGE, CREATE ON SCHEMA calls TO ${role}`);
+  const message = await checkPostgresAccess({ name: 'pg', url, config });
+  expect(message).toContain('may create, write and read in schema calls');
+  const warehouse = createPostgresWarehouse({ name: 'pg', url, config });
+  await warehouse.migrate();
+  expect(await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'c-1' })] }))).toMatchObject({ changed: 1 });
+  await warehouse.close();
 });
 
 test.each([
