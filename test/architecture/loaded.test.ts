@@ -1,4 +1,4 @@
-/** Receivers and workers load no part that they do without, which takes memory for as long as they run, and a command nothing before it is named. */
+/** Receivers and workers load no part that they do without: loaded code takes memory for as long as the process runs. */
 import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';

@@ -131,7 +131,7 @@ const firstDifference = (expected = '', found = ''): string => {
 
 const quoteValue = (name: string, value: string): string => (/path$/.test(name) ? value : `'${value}'`);
 
-/** What differs under the settings of these seeds, with PgBouncer before the server; it is all closed at the end of the test. */
+/** A line for each difference under the settings of these seeds. PgBouncer stands before the server until the end of the test. */
 export const compareSeeds = async (
   server: Pick<TestDatabase, 'url' | 'adminUrl'>,
   seeds: readonly number[],
