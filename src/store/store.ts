@@ -97,6 +97,23 @@ export const openStore = async (options: {
       /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
       epoch: (db: Queryable = database): Promise<number> =>
         db.value`SELECT coalesce(max(epoch), 0) AS epoch FROM epochs`,
+      /**
+       * Signs that the ledger was restored, dropped, or moved to another server, for one small query.
+       * `src/pipeline/load/check-ledger.ts` compares them. A restore writes the row of an epoch again, in another transaction.
+       * A restore creates the foreign key last; until then, rows may be missing from the tables.
+       * `identity` = changes with every restore, with every epoch, and with every start of the server.
+       * `known` = how many of the given loads the ledger knows.
+       * @throws CallsyncError DATABASE_INCOMPLETE while tables are missing or being restored, or another of the store
+       */
+      readMark: async (loadIds: readonly string[] = []) => {
+        const mark = await database.row<{ identity: string; epoch: number; known: number } | undefined>`
+            SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
+                   coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY(${loadIds})) AS known
+              FROM pg_constraint c LEFT JOIN (SELECT epoch, xmin FROM epochs ORDER BY epoch DESC LIMIT 1) e ON true
+             WHERE c.conrelid = 'load_calls'::regclass AND c.contype = 'f'`;
+        if (mark !== undefined) return mark;
+        throw transient('DATABASE_INCOMPLETE', 'The store is being restored.');
+      },
       /** One process at a time does the work of a name. The lock goes with its connection: `signal` then aborts, and another may start. */
       lease: {
         run: <T>(name: string, work: (signal: AbortSignal) => Promise<T>) =>
@@ -119,24 +136,6 @@ export const openStore = async (options: {
     await database.close();
     throw error;
   }
-};
-
-/**
- * Signs that the ledger was restored, dropped, or moved to another server, for one small query.
- * `src/pipeline/load/check-ledger.ts` compares them. A restore writes the row of an epoch again, in another transaction.
- * A restore creates the foreign key last; until then, rows may be missing from the tables.
- * `identity` = changes with every restore, with every epoch, and with every start of the server.
- * `known` = how many of the asked loads the ledger knows.
- * @throws CallsyncError DATABASE_INCOMPLETE while tables are missing or being restored, or another of the store
- */
-export const readLedgerMark = async (store: Store, loadIds: readonly string[]) => {
-  const mark = await store.row<{ identity: string; epoch: number; known: number } | undefined>`
-      SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
-             coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY(${loadIds})) AS known
-        FROM pg_constraint c LEFT JOIN (SELECT epoch, xmin FROM epochs ORDER BY epoch DESC LIMIT 1) e ON true
-       WHERE c.conrelid = 'load_calls'::regclass AND c.contype = 'f'`;
-  if (mark !== undefined) return mark;
-  throw transient('DATABASE_INCOMPLETE', 'The store is being restored.');
 };
 
 /**

@@ -14,7 +14,7 @@ import { olderInLedger } from '../../store/ledger/ledger.ts';
 import * as history from '../../store/loads/compared.ts';
 import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
-import { catchUpSequences, isIncomplete, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
+import { catchUpSequences, isIncomplete, recreateStore, type Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { RestoreChecks, StoredLoad } from '../../warehouse/restore.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
@@ -46,7 +46,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
 
   const run = joining(() =>
     store.lease.run('ledger-check', async () => {
-      const { identity } = await readLedgerMark(store, []);
+      const { identity } = await store.readMark();
       const { away, restored } = await compareAll(deps);
       // Lost loads of either side would otherwise be found again.
       latest.clear();
@@ -57,7 +57,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
     }),
   );
   /** Whether the next load would meet another ledger or warehouse. */
-  const isOther = async (mark: Awaited<ReturnType<typeof readLedgerMark>>, asked: number, warehouse: Warehouse) =>
+  const isOther = async (mark: Awaited<ReturnType<Store['readMark']>>, asked: number, warehouse: Warehouse) =>
     mark.identity !== accepted ||
     mark.known < asked ||
     suspects.has(warehouse.name) ||
@@ -72,12 +72,12 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
      */
     beforeLoad: async (warehouse: Warehouse, batch: LoadBatch) => {
       const asked = [batch.loadId, ...latest.values()];
-      let mark = await readLedgerMark(store, asked);
+      let mark = await store.readMark(asked);
       if (await isOther(mark, asked.length, warehouse)) {
         const restored = await run();
         const error = suspects.get(warehouse.name);
         if (error !== undefined) throw error;
-        mark = await readLedgerMark(store, [batch.loadId]);
+        mark = await store.readMark([batch.loadId]);
         if (restored !== undefined || mark.known === 0) throw planAgain(restored);
       }
       if (batch.epoch < mark.epoch) throw planAgain();
@@ -90,7 +90,7 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
     /** For a timer. If the ledger looks like another ledger, compares. If the ledger stays dropped, creates it again. */
     watch: async () => {
       try {
-        const { identity, epoch } = await readLedgerMark(store, []);
+        const { identity, epoch } = await store.readMark();
         dropped = 0;
         if (identity !== accepted || epoch === 0) await run();
       } catch (error) {

@@ -61,11 +61,7 @@ export const createReceiver = (options: ReceiverOptions) => {
   };
   metrics.watch(() => ({ inflightBytes: bodies.bytesHeld(), spool: spool.status(), storeUsable: drain.usable() }));
   const { verifier = signatureVerifier, admit } = options;
-  app.addHook('onRequest', (_request, reply, next) => {
-    if (closing) reply.header('connection', 'close');
-    next();
-  });
-  addRoutes(app, { ...parts, config, keys: secrets, verifier, admit, metrics, log });
+  addRoutes(app, { ...parts, config, keys: secrets, verifier, admit, metrics, log, isClosing: () => closing });
   let certificateWatch: FileWatch | undefined;
 
   return {

@@ -32,6 +32,8 @@ interface RouteOptions {
   readonly drops: { count(reason: string): void };
   readonly metrics: WebhookMetrics;
   readonly log: ReceiverLog;
+  /** The receiver ends soon: each answer ends its connection. */
+  readonly isClosing: () => boolean;
 }
 
 const json = 'application/json; charset=utf-8';
@@ -106,15 +108,18 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
 };
 
 /** Everything but deliveries: their path alone takes requests, and nothing is parsed. */
-const answerOthers = (app: FastifyInstance, { config: { path }, drops, metrics, log }: RouteOptions): void => {
+const answerOthers = (app: FastifyInstance, options: RouteOptions): void => {
+  const { config, drops, metrics, log, isClosing } = options;
   // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   app.addHook('onRequest', (request, reply, next) => {
+    if (isClosing()) reply.header('connection', 'close');
     // Of the content type of a sender, the charset alone says anything about its delivery.
     request.raw.headers['content-type'] = `text/plain; charset=${charsetOf(request.headers['content-type'])}`;
     if (!request.is404) next();
-    else if (request.url.split('?', 1)[0] === path) refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
+    else if (request.url.split('?', 1)[0] === config.path)
+      refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
     else {
       drops.count('path');
       metrics.refused.inc({ reason: 'path' });
