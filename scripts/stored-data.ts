@@ -52,7 +52,7 @@ const store: Places = {
   rereads: { holds: 'calls that callsync must read again', personal: 'call ids', kept: 'until answered' },
   late_changes: { holds: 'how late calls change, by age', personal: 'no', kept: '400 days' },
   reread_bands: { holds: 'ages of calls that callsync reads again', personal: 'no', kept: 'no limit' },
-  reread_runs: { holds: 'runs of re-reading', personal: 'no', kept: 'no limit' },
+  reread_runs: { holds: 'runs of re-reading, of an earlier version', personal: 'no', kept: 'no limit' },
   erased_keys: {
     holds: 'keyed hashes of erased call ids, and of values by which persons were erased',
     personal: 'keyed',

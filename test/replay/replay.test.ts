@@ -70,7 +70,7 @@ test('a sync of an older worker replays although a newer one planned it', async 
   const planned = payloads?.find((one) => one !== undefined);
   const plan = JSON.parse(`${planned?.data}`);
   const parts = [{ from: plan.top[0].from, to: plan.top[0].from + 1, since: null, weight: 1 }];
-  const lookback = { axis: plan.axis, at: plan.settledTo, horizon: 0, covers: [], parts };
+  const lookback = { axis: plan.axis, at: plan.settledTo, covers: [], parts };
   Object.assign(planned ?? {}, { data: Buffer.from(JSON.stringify({ ...plan, lookback })) });
   expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') }, sync)).toEqual([]);
 });

@@ -200,7 +200,7 @@ const rest = [
   { from: 50 * hour, to: 90 * hour },
   { from: 0, to: 40 * hour },
 ];
-const lookback = { axis: 'qualified', at: 100 * hour, horizon: 0, covers: [], parts: [] };
+const lookback = { axis: 'qualified', at: 100 * hour, covers: [], parts: [] };
 const plan: PlannedSync = {
   lookback,
   ...{ axis: 'qualified', top, rest, others: [], settledTo: 99 * hour, direction: 'newest_first' },

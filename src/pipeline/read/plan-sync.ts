@@ -78,7 +78,6 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
     lookback: {
       axis,
       at: present,
-      horizon: 0,
       covers: [],
       parts: seen.map(({ from, to }) => ({ from, to, since, weight: 1 })),
     },

@@ -39,7 +39,7 @@ const rereadAxis = ({ source, processedField }: ReadDeps): { readonly axis: stri
 
 /**
  * Computed from the stored distribution and the stored times of earlier runs, never from the scheduled time.
- * `at`, `horizon` = microseconds: the instant that the plan is made for, and the horizon it follows.
+ * `at` = microseconds: the instant that the plan is made for.
  */
 export const planRereads = async (deps: RereadDeps) => {
   const { axis, basis } = rereadAxis(deps);
@@ -56,7 +56,7 @@ export const planRereads = async (deps: RereadDeps) => {
   const parts = plan.parts
     .map((part) => ({ ...part, from: Math.max(part.from, begun) }))
     .filter((part) => part.from < part.to);
-  return { covers: plan.covers, parts: joinUncut(deps, axis, parts), axis, at, horizon: horizon.horizon };
+  return { covers: plan.covers, parts: joinUncut(deps, axis, parts), axis, at };
 };
 
 /** A list that cannot be cut is read whole for every part, so the parts become one. */
@@ -113,8 +113,7 @@ export const rereadWindows = async (
     }
     doneTo = null;
   }
-  const run = { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals };
-  if (plan.covers.length > 0) await deps.store.transaction((client) => late.finishRereadRun(client, run, plan.covers));
+  if (plan.covers.length > 0) await late.coverBands(deps.store, plan);
   return totals;
 };
 
@@ -271,8 +270,6 @@ export const learnHorizon = (
     bands,
     /** Older bands, up to the longest horizon. callsync re-reads only a sample of their windows. */
     beyond: all.slice(bands.length),
-    /** Oldest age that is re-read. */
-    horizon: bands.at(-1)?.to ?? 0,
   };
 };
 

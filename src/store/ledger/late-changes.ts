@@ -57,24 +57,18 @@ export const readCoveredBands = async (db: Queryable, axis: string): Promise<Cov
 export const trackRereads = (db: Queryable, axis: string, now: number): Promise<number> =>
   keepMeta(db, `rereads_since:${axis}`, now);
 
-type RunFigure = 'plannedAt' | 'horizon' | 'listed' | 'changed' | 'fetched' | 'requests';
-
-/** `horizon` = microseconds of age. */
-type RereadRun = Readonly<Record<RunFigure, number>> & { readonly axis: string };
-
-/** Records that a plan is carried out: its bands are covered up to the time of the plan, never back. */
-export const finishRereadRun = async (
-  tx: Transaction,
-  run: RereadRun,
-  covers: readonly Omit<CoveredBand, 'coveredAt'>[],
-): Promise<void> => {
-  await tx.query`INSERT INTO reread_bands (axis, band, kind, covered_at)
-     SELECT ${run.axis}, band, kind, ${toTimestamp(run.plannedAt)} FROM ${unnest(covers, { band: 'int', kind: 'text' })} ORDER BY band, kind
-     ON CONFLICT (axis, band, kind) DO UPDATE SET covered_at = greatest(reread_bands.covered_at, excluded.covered_at)`;
-  await tx.query`INSERT INTO reread_runs (axis, planned_at, horizon_s, listed, changed, fetched, requests)
-     VALUES (${run.axis}, ${toTimestamp(run.plannedAt)}, ${run.horizon / 1e6}, ${run.listed}, ${run.changed}, ${run.fetched}, ${run.requests})`;
-  await tx.query`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`;
+/** Bands of a plan that is carried out. `at` = when it was made. */
+type CarriedOut = {
+  readonly axis: string;
+  readonly at: number;
+  readonly covers: readonly Omit<CoveredBand, 'coveredAt'>[];
 };
+
+/** Bands are covered up to the time of their plan, never back. */
+export const coverBands = (db: Queryable, { axis, at, covers }: CarriedOut): Promise<unknown> =>
+  db.query`INSERT INTO reread_bands (axis, band, kind, covered_at)
+     SELECT ${axis}, band, kind, ${toTimestamp(at)} FROM ${unnest(covers, { band: 'int', kind: 'text' })} ORDER BY band, kind
+     ON CONFLICT (axis, band, kind) DO UPDATE SET covered_at = greatest(reread_bands.covered_at, excluded.covered_at)`;
 
 /** Ages in log-spaced buckets: the first minute, then eight for each doubling. All times in microseconds. */
 const firstEdge = 60_000_000;

@@ -63,7 +63,7 @@ const runLateEdits = (options: LateEditsOptions) => {
 
   for (let now = start; now < end; now += step) {
     const horizon = learnHorizon([...histogram.values()], rules);
-    horizonDays = horizon.horizon / day;
+    horizonDays = (horizon.bands.at(-1)?.to ?? 0) / day;
     const plan = planParts(horizon, [...states.values()], rules, { now, trackedSince: start });
     let spent = 0;
     for (const part of plan.parts) {
