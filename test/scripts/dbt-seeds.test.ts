@@ -11,7 +11,16 @@ import {
   renderDbtSeeds,
   seedVerdicts,
 } from '../../scripts/dbt-seeds.ts';
-import type { Utterance } from '../marts/analytics.ts';
+import {
+  dayOf,
+  daysBetween,
+  figuresOf,
+  groupsOf,
+  mondayOf,
+  repeatsOf,
+  provenShareOf as shareOf,
+  sum,
+} from '../marts/by-hand.ts';
 import { agentSideOf, talkOf, utterancesOf } from '../marts/talk.ts';
 import { read, root } from '../support/repository.ts';
 
@@ -43,61 +52,34 @@ type Row = Readonly<Record<string, unknown>>;
 
 const sixDigits = (value: unknown): unknown => (typeof value === 'number' ? Number(value.toFixed(6)) : value);
 
-const paris = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Paris', dateStyle: 'short' });
-const dayOf = (ms: number): string => paris.format(new Date(ms));
-
 const facts = calls.map((document) => {
   const { Agent: agent = '', UDF_num_02: deal = '' } = document.metadata as Readonly<Record<string, string>>;
-  const utterances: readonly Utterance[] = utterancesOf(document);
+  const utterances = utterancesOf(document);
+  const at = Date.parse(document.timestamp as string);
+  const side = agentSideOf(document);
   return {
-    call_id: document.unique_id as string,
-    business_day: dayOf(Date.parse(document.timestamp as string)),
-    at: Date.parse(document.timestamp as string),
+    ...{ call_id: document.unique_id as string, at, day: dayOf(at), business_day: dayOf(at) },
     caller: (document.in as { readonly data: string } | null)?.data,
     campaign: document.campaign as string,
     agent,
-    agent_side: agentSideOf(document),
+    ...{ side, agent_side: side, seconds: Number(document.duration), duration_seconds: Number(document.duration) },
     words: utterances.flatMap(({ words }) => (words as { value: string }[]).map(({ value }) => value.toLowerCase())),
     status: document.status as string,
-    duration_seconds: Number(document.duration),
     deal_value: /^\d+\.?\d*$/.test(deal) ? Number(deal) : null,
     tags: document.tags as unknown as readonly { display_name: string; confidence: number; value: unknown }[],
-    talk: talkOf(utterances, agentSideOf(document), 1),
+    talk: talkOf(utterances, side, 1),
   };
 });
 const deliveries = listSeedDeliveries(calls).map((one) => ({ ...one, business_day: dayOf(one.receivedMs) }));
 
-/** Part of a day that is proven: quarter of an hour by quarter of an hour, by the latest verdict. */
-const provenShareOf = (day: string, levels = ['rows', 'guards']): number => {
-  const quarterMs = 900_000;
-  const around = Array.from({ length: 6 * 96 }, (_, index) => firstMs + (index - 96) * quarterMs);
-  const quarters = around.filter((at) => dayOf(at) === day);
-  const proven = quarters.filter((at) => {
-    const days = (at - firstMs) / (96 * quarterMs);
-    const latest = seedVerdicts.findLast(({ from, to }) => from <= days && days < to);
-    const isGood = latest?.outcome === 'proven' || latest?.outcome === 'healed';
-    return isGood && levels.includes(latest.level ?? 'rows');
-  });
-  return proven.length / quarters.length;
-};
+const provenShareOf = (day: string, levels = ['rows', 'guards']): number =>
+  shareOf(day, firstMs, seedVerdicts, ({ level = 'rows' }) => levels.includes(level));
 
 const completenessOf = (share: number): string => (share === 1 ? 'proven' : share > 0 ? 'partly proven' : 'not proven');
 
-const mondayOf = (day: string): string => {
-  const ms = Date.parse(day);
-  return new Date(ms - ((new Date(ms).getUTCDay() + 6) % 7) * 86_400_000).toISOString().slice(0, 10);
-};
-
 const group = <T extends { readonly business_day: string }>(items: readonly T[], keyOf: (item: T) => string) =>
-  groupBy(items, (item) => JSON.stringify([item.business_day, keyOf(item)]));
+  groupsOf(items, (item) => [item.business_day, keyOf(item)]);
 
-const groupBy = <T>(items: readonly T[], keyOf: (item: T) => string): readonly (readonly [T, ...T[]])[] => {
-  const groups = new Map<string, [T, ...T[]]>();
-  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item] as [T, ...T[]]);
-  return [...groups.values()];
-};
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 const count = <T>(items: readonly T[], isCounted: (item: T) => boolean): number => items.filter(isCounted).length;
 
 /** By mart. */
@@ -129,20 +111,10 @@ const counted: Readonly<Record<string, () => readonly Row[]>> = {
       mean_confidence: sum(some.map(({ confidence }) => confidence)) / some.length,
     })),
   repeat_calls: () =>
-    facts.flatMap(({ call_id, caller, at, business_day }) => {
-      if (caller === undefined) return [];
-      const [next] = facts.filter((one) => one.caller === caller && one.at > at).sort((a, b) => a.at - b.at);
-      const daysTo = (other: string) => Math.abs(Date.parse(other) - Date.parse(business_day)) / 86_400_000;
-      const [previous] = facts.filter((one) => one.caller === caller && one.at < at).sort((a, b) => b.at - a.at);
-      const hours = previous && (at - previous.at) / 3_600_000;
-      return {
-        call_id,
-        previous_call_id: previous?.call_id ?? null,
-        hours_since_previous: hours ?? null,
-        is_repeat: previous !== undefined && daysTo(previous.business_day) <= 7,
-        is_called_again: next !== undefined && daysTo(next.business_day) <= 7,
-      };
-    }),
+    repeatsOf(facts, 7).map(({ call: { call_id, at }, previous, ...repeats }) => ({
+      ...{ call_id, previous_call_id: previous?.call_id ?? null, ...repeats },
+      hours_since_previous: previous === undefined ? null : (at - previous.at) / 3_600_000,
+    })),
   tag_pairs: () => {
     const had = facts.map(({ tags }) => new Set(tags.flatMap((one) => (one.value === false ? [] : one.display_name))));
     const names = [...new Set(had.flatMap((some) => [...some]))].sort();
@@ -158,28 +130,20 @@ const counted: Readonly<Record<string, () => readonly Row[]>> = {
     );
   },
   talk_weekly: () =>
-    groupBy(
+    groupsOf(
       facts.filter(({ talk }) => talk.talk_status === 'ok'),
-      ({ business_day, campaign, agent }) => JSON.stringify([mondayOf(business_day), campaign, agent]),
+      ({ day, campaign, agent }) => [mondayOf(day), campaign, agent],
     ).map((some) => {
-      const mean = (figures: (number | null | undefined)[]) => sum(figures.map((one) => one ?? 0)) / figures.length;
-      return {
-        week: mondayOf(some[0].business_day),
-        campaign: some[0].campaign,
-        agent: some[0].agent,
-        calls: some.length,
-        mean_silence_share: mean(some.map(({ talk }) => talk.silence_share)),
-        mean_overlap_share: mean(some.map(({ talk }) => (talk.overlap_seconds ?? 0) / (talk.speech_seconds ?? 1))),
-        mean_interruptions: mean(some.map(({ talk }) => talk.interruptions)),
-      };
+      const [{ day, campaign, agent }] = some;
+      return { week: mondayOf(day), campaign, agent, ...figuresOf(some) };
     }),
   new_words: () => {
     const uses = facts.flatMap(({ business_day, call_id, words }) =>
       words.map((word) => ({ week: mondayOf(business_day), word, call_id })),
     );
     const weeks = [...new Set(uses.map(({ week }) => week))].sort();
-    const isBefore = (one: string, week: string) => one < week && Date.parse(week) - Date.parse(one) <= 28 * 86_400_000;
-    return groupBy(uses, ({ week, word }) => `${week} ${word}`).flatMap((some) => {
+    const isBefore = (one: string, week: string) => one < week && daysBetween(one, week) <= 28;
+    return groupsOf(uses, ({ week, word }) => [week, word]).flatMap((some) => {
       const [{ week, word }] = some;
       if (uses.some((one) => one.word === word && isBefore(one.week, week))) return [];
       const calls = new Set(some.map(({ call_id }) => call_id)).size;
