@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { CallTableName } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { identifyRecord } from '../../src/calls/fold.ts';
 
 const seen = { firstSeenAt: 1, changedAt: 2, sourceDeletedAt: 3 };
 
@@ -217,20 +216,6 @@ test('the end of processing stands in the field that the list names', () => {
   const document = { ended: '2023-12-04T15:20:00Z', qualified: '2023-12-05T00:00:00Z' };
   const expected = { processed_at: at + 91_000_000, extra: '{"qualified":"2023-12-05T00:00:00Z"}' };
   expect(callOf(document, more)).toMatchObject(expected);
-});
-
-test.each<[unknown, string]>([
-  ...[null, [], 'c'].map((record): [unknown, string] => [record, 'not a JSON object']),
-  [{}, 'unique_id is absent'],
-  [{ unique_id: null }, 'unique_id is null, not text'],
-  [{ unique_id: 5 }, 'unique_id is of type number, not text'],
-  [{ unique_id: '  ' }, 'unique_id is empty'],
-  [{ unique_id: 'x'.repeat(513) }, 'unique_id is longer than 512 characters'],
-  [{ unique_id: 'a\0' }, 'unique_id has characters that cannot be stored'],
-  [{ unique_id: '\ud800' }, 'unique_id has characters that cannot be stored'],
-])('the identity of a record is its unique_id: %j has none', (record, reason) => {
-  expect(identifyRecord(record)).toEqual({ reason });
-  expect(identifyRecord({ unique_id: ' 😀 ' })).toMatchObject({ callId: ' 😀 ' });
 });
 
 test('fields named as those that objects inherit are fields like any other', () => {

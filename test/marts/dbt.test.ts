@@ -3,32 +3,27 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Range } from '../../schemas/orchestration.ts';
 import { callTables, tableOf } from '../../schemas/tables.ts';
-import { flattenVersion } from '../../src/calls/flatten.ts';
 import { issueEpoch } from '../../src/store/loads/warehouses.ts';
 import { openStore } from '../../src/store/store.ts';
-import { addVerdict, markVerdictsLoaded } from '../../src/store/windows/verdicts.ts';
+import { markVerdictsLoaded } from '../../src/store/windows/verdicts.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { createErasures } from '../support/erasures.ts';
 import { useFolder } from '../support/folder.ts';
 import { useOpened } from '../support/opened.ts';
 import { connect, runOnServer } from '../support/postgres.ts';
+import { judge } from '../support/verdicts.ts';
 import { analytics, changeCall } from './analytics.ts';
 import { askMetrics, compareIncremental, compareModels } from './compare-models.ts';
 import { installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
 import { dayMicros, stateRow } from './log-rows.ts';
 import { fillPostgres, readChangedCalls } from './two-warehouses.ts';
 
-const proveRange = async (url: string, { from, to }: Range): Promise<void> => {
+const proveRange = async (url: string, range: Range): Promise<void> => {
   const erasures = createErasures();
   const store = await openStore({ url, erasures: erasures.open });
-  const { verdict_id } = await addVerdict(store, {
-    ...{ warehouse: 'main', axis: 'timestamp', window_from: from, window_to: to },
-    ...{ level: 'fields', warehouse_level: 'guards', confirmed: 'total', outcome: 'proven' },
-    ...{ calls_listed: 1, calls_found: 1, missing: 0, different: 0, healed: 0, deleted: 0, unexpected: 0, excluded: 0 },
-    ledger_epoch: await issueEpoch(store, 'test', 0),
-    ...{ flatten_version: flattenVersion, revisions_digest: '', compared_at: to, compared_by: 'test' },
-  });
+  await issueEpoch(store, 'test', 0);
+  const { verdict_id } = await judge(store, range);
   await markVerdictsLoaded(store, [verdict_id]);
   await store.close();
   erasures.remove();

@@ -10,12 +10,12 @@ import { notice, sendMessages } from '../../src/health/notifications/watch.ts';
 import { dayMicros } from '../../src/lib/timestamps.ts';
 import { issueEpoch } from '../../src/store/loads/warehouses.ts';
 import { openStore } from '../../src/store/store.ts';
-import { addVerdict } from '../../src/store/windows/verdicts.ts';
 import { createErasures } from '../support/erasures.ts';
 import { useFolder } from '../support/folder.ts';
 import { listen } from '../support/listen.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { openProxy } from '../support/proxy.ts';
+import { judge } from '../support/verdicts.ts';
 
 const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
 const folder = useFolder('notify');
@@ -38,12 +38,12 @@ const channels = [
 const configOf = (rules?: unknown) =>
   notificationsConfigSchema.parse({ channels, ...(rules !== undefined && { rules }) });
 
+const message = { id: 'msg-1', subject: '', state: 'firing', at: 0, condition: 'stale' } as const;
+
 test('signs what it posts, and sends Slack text that mentions nobody', async () => {
   const [pager, chat] = openChannels(configOf()).values();
   const data = { condition: 'stale', subject: '', state: 'firing', summary: '<!channel> & more' } as const;
-  const message = { id: 'msg-1', ...data, at: 0 };
-  await pager?.send(message);
-  await chat?.send(message);
+  for (const channel of [pager, chat]) await channel?.send({ ...message, ...data });
   const [signed, plain] = received;
   const told = { type: 'callsync.stale.firing', timestamp: '1970-01-01T00:00:00.000Z', data };
   expect(new Webhook(secret).verify(signed?.body ?? '', signed?.headers ?? {})).toEqual(told);
@@ -51,24 +51,20 @@ test('signs what it posts, and sends Slack text that mentions nobody', async () 
   expect(() => new Webhook(secret).verify(`${signed?.body} `, signed?.headers ?? {})).toThrow();
   expect(JSON.parse(plain?.body ?? '')).toEqual({ text: '*Wrong*: &lt;!channel&gt; &amp; more' });
   status = 500;
-  await expect(pager?.send(message)).rejects.toMatchObject({ code: 'NOTIFICATION_FAILED', kind: 'transient' });
+  await expect(pager?.send({ ...message, ...data })).rejects.toMatchObject({
+    code: 'NOTIFICATION_FAILED',
+    kind: 'transient',
+  });
 });
 
 test('the message of a week goes to every channel, and no receiver can take it for a fault', async () => {
   status = 200;
   received.length = 0;
-  const week = {
-    id: 'msg-3',
-    condition: 'digest',
-    subject: '',
-    state: 'firing',
-    summary: 'Week\nProven',
-    at: 0,
-  } as const;
-  for (const channel of openChannels(configOf()).values()) await channel.send(week);
+  const week = { condition: 'digest', summary: 'Week\nProven' } as const;
+  for (const channel of openChannels(configOf()).values()) await channel.send({ ...message, ...week });
   const [signed, plain] = received.map(({ body }) => JSON.parse(body));
   expect(signed.type).toBe('callsync.digest');
-  expect(signed.data).toEqual({ condition: 'digest', subject: '', summary: 'Week\nProven' });
+  expect(signed.data).toEqual({ ...week, subject: '' });
   expect(plain).toEqual({ text: 'Week\nProven' });
 });
 
@@ -82,14 +78,7 @@ test('posts through the proxy of the environment', async () => {
   const chat = { type: 'slack', name: 'chat', url_file: join(folder, 'slack-away') };
   status = 200;
   for (const channel of openChannels(notificationsConfigSchema.parse({ channels: [away, chat] })).values())
-    await channel.send({
-      id: 'msg-2',
-      condition: 'stale',
-      subject: '',
-      state: 'firing',
-      summary: 'It is late.',
-      at: 0,
-    });
+    await channel.send({ ...message, summary: 'It is late.' });
   expect(proxy.hosts).toEqual(['hooks.example:80', 'slack.example:80']);
 });
 
@@ -137,34 +126,10 @@ test('sends each past week once: proven days, missing calls, lost webhooks, heal
   const erasures = createErasures();
   const store = await openStore({ url: database.url, erasures: erasures.open });
   onTestFinished(() => store.close().then(database.drop).then(erasures.remove));
-  const epoch = await issueEpoch(store, 'test', 0);
+  await issueEpoch(store, 'test', 0);
   const monday = Date.parse('2026-03-02T00:00:00Z') * 1000;
-  const prove = async (day: number, counts: Partial<Parameters<typeof addVerdict>[1]>) => {
-    const window = { window_from: monday + day * dayMicros, window_to: monday + (day + 1) * dayMicros };
-    await addVerdict(store, {
-      ...{
-        warehouse: 'main',
-        axis: 'timestamp',
-        level: 'fields',
-        warehouse_level: 'guards',
-        confirmed: 'total',
-        ...window,
-      },
-      ...{
-        calls_listed: 9,
-        calls_found: 9,
-        missing: 0,
-        different: 0,
-        healed: 0,
-        deleted: 0,
-        unexpected: 0,
-        excluded: 0,
-      },
-      ...{ outcome: 'proven', ledger_epoch: epoch, flatten_version: 1, revisions_digest: '', compared_by: 'test' },
-      compared_at: window.window_to,
-      ...counts,
-    });
-  };
+  const prove = (day: number, counts: Parameters<typeof judge>[2]) =>
+    judge(store, { from: monday + day * dayMicros, to: monday + (day + 1) * dayMicros }, counts);
   for (const day of [0, 1, 3, 4, 6]) await prove(day, {});
   await prove(2, { outcome: 'healed', missing: 2, different: 1, healed: 3 });
   await prove(5, { outcome: 'unproven', different: 4 });
@@ -196,17 +161,10 @@ test('sends each past week once: proven days, missing calls, lost webhooks, heal
   expect(later).toEqual(
     Array.from({ length: 2 }, () => expect.stringContaining('Weeks from 2026-03-09 to 2026-03-29')),
   );
-  const days = [1, 2, 3, 4, 5, 6, 7].map((n) => ({
-    day: `2026-03-0${n}`,
-    warehouse: 'main',
-    state: 'proven',
-    calls: 1,
-  }));
+  const day = { warehouse: 'main', state: 'proven', calls: 1 } as const;
   const none = { calls_listed: 1, calls_found: 1, excluded: 0, missing: 0, different: 0, healed: 0, deleted: 0 };
-  const told = describeWeek({
-    days: days.map((day) => ({ ...day, ...none, state: 'proven' as const })),
-    webhooks: { expected: 1_034, lost: 12 },
-  });
+  const days = [1, 2, 3, 4, 5, 6, 7].map((n) => ({ ...day, ...none, day: `2026-03-0${n}` }));
+  const told = describeWeek({ days, webhooks: { expected: 1_034, lost: 12 } });
   expect(told).toContain('Proven days: 7 of 7. callsync coverage --day 2026-03-07\n');
   expect(told).toContain('Lost webhooks: 12 of 1,034 calls. callsync coverage\n');
 });

@@ -6,6 +6,10 @@ const observe = (record: unknown, carries: string[] = [], leftOut: string[] = []
   observeRecord(record, { observedAt: 5, carries: new Set(carries), leftOut });
 const nested = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`);
 
+test('takes a unique_id as it came', () => {
+  expect(observe({ unique_id: ' 😀 ' })).toMatchObject({ observation: { callId: ' 😀 ' } });
+});
+
 test('keeps what it carries and drops what came empty without being known to be carried', () => {
   const content = { unique_id: 'a', duration: '5', ivr_end: 0, flag: false };
   const record = { ...content, tags: [], visit: null, metadata: {}, campaign: '' };

@@ -5,9 +5,10 @@ import { listDays } from '../../../src/pipeline/reconcile/judged-days.ts';
 import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { createSource } from '../../../src/source/source.ts';
-import { addVerdict, type VerdictOutcome } from '../../../src/store/windows/verdicts.ts';
+import type { VerdictOutcome } from '../../../src/store/windows/verdicts.ts';
 import { recordWindow } from '../../../src/store/windows/windows.ts';
 import { usePipeline } from '../../support/pipeline.ts';
+import { judge } from '../../support/verdicts.ts';
 import { day } from './installation.ts';
 
 const settings = {
@@ -46,12 +47,8 @@ test('a year of days is judged in 12 runs, and all rows are compared every 30 da
     for (const window of plan.windows) {
       // The oldest day can never be judged; it must not hold up the others.
       const outcome: VerdictOutcome = window.from === start ? 'unproven' : 'proven';
-      await addVerdict(here.store, {
-        ...{ warehouse: 'main', axis: plan.axis, window_from: window.from, window_to: window.to, outcome },
-        ...{ level: plan.level, warehouse_level: window.warehouseLevel, confirmed: 'total', compared_at: now },
-        ...{ calls_listed: 1, calls_found: 1, missing: 0, different: 0, healed: 0 },
-        ...{ deleted: 0, unexpected: 0, excluded: 0, ledger_epoch: await here.store.epoch(), flatten_version: 1 },
-        ...{ revisions_digest: '', compared_by: 'test' },
+      await judge(here.store, window, {
+        ...{ axis: plan.axis, level: plan.level, warehouse_level: window.warehouseLevel, outcome, compared_at: now },
       });
     }
   };
