@@ -89,6 +89,13 @@ const openProxy = async (name: ProxyName, receivers: readonly string[], change?:
   return proxy;
 };
 
+/** One receiver behind a proxy, whose version is noted. */
+const openBehind = async (name: ProxyName, webhook?: Record<string, unknown>, change?: (block: string) => string) => {
+  recordCase(name, await versionOf(name));
+  const { addresses } = await openReceivers(1, webhook);
+  return await openProxy(name, addresses, change);
+};
+
 const everyMs = 90;
 const restarts = 3;
 /** Between two restarts, so that health checks see the receiver again. */
@@ -144,9 +151,7 @@ describe('restarts', () => {
 /** About half a minute. */
 describe('bodies', () => {
   test.each(proxyNames)('%s: a body of 1 kB, 1.1 MB, 8 MB and 16 MiB', async (name) => {
-    recordCase(name, await versionOf(name));
-    const { addresses } = await openReceivers(1);
-    const { url, ca } = await openProxy(name, addresses);
+    const { url, ca } = await openBehind(name);
     for (const bytes of [1_000, 1_100_000, 8_000_000, 16 * 1_048_576]) {
       const body = JSON.stringify({ unique_id: `${name}-${bytes}`, filler: '' }).replace(
         '""',
@@ -174,9 +179,7 @@ describe('forms', () => {
   const bodyOf = (id: string) => JSON.stringify({ unique_id: id, filler: 'x'.repeat(200_000) });
 
   test.each(proxyNames)('%s: a body in chunks is taken, after the leave that `Expect` asks for', async (name) => {
-    recordCase(name, await versionOf(name));
-    const { addresses } = await openReceivers(1);
-    const { url, ca } = await openProxy(name, addresses);
+    const { url, ca } = await openBehind(name);
     const body = bodyOf(`${name}-chunks`);
     const own = { 'transfer-encoding': 'chunked', expect: '100-continue' };
     const headers = withoutLength(body);
@@ -191,9 +194,7 @@ describe('forms', () => {
   });
 
   test.each(Object.keys(withHttp2) as ProxyName[])('%s: a delivery over HTTP/2 is taken', async (name) => {
-    recordCase(name, await versionOf(name));
-    const { addresses } = await openReceivers(1);
-    const { url, ca } = await openProxy(name, addresses, withHttp2[name]);
+    const { url, ca } = await openBehind(name, {}, withHttp2[name]);
     const body = bodyOf(`${name}-http2`);
     const session = openHttp2(url, { ca });
     onTestFinished(() => session.destroy());
@@ -224,10 +225,8 @@ describe('addresses', () => {
     ...proxyNames.map((name) => [name, 'alone', undefined] as const),
     ['nginx', 'with a port, as Azure writes it', withPort] as const,
   ])('%s: the allow list knows the address of the sender, %s', async (name, _how, change) => {
-    recordCase(name, await versionOf(name));
     const allowed = `127.${randomInt(1, 255)}.0.1`;
-    const { addresses } = await openReceivers(1, { allow_from: [allowed] });
-    const { url, ca } = await openProxy(name, addresses, change);
+    const { url, ca } = await openBehind(name, { allow_from: [allowed] }, change);
     expect(await statusFrom(allowed, url, ca)).toBe(200);
     expect(await statusFrom('127.0.0.1', url, ca)).toBe(403);
   });

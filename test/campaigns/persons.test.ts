@@ -33,13 +33,19 @@ import { until } from '../support/until.ts';
 
 test('erasure: nothing of erased persons is found anywhere, and receipts verify', async () => {
   const people = Number(process.env.CALLSYNC_PEOPLE ?? 1_000);
+  const { pipeline, bigquery } = await openBoth();
+  const size = { erased: people, others: Math.ceil(people / 5), events: people * 10 };
+  await eraseUnderRestores(pipeline, [await openPostgresTarget(pipeline), bigquery], size);
+});
+
+/** A pipeline with documents, and a BigQuery target that its store knows; both are closed at the end of the test. */
+const openBoth = async () => {
   const pipeline = await openPipeline({ documents: true });
   onTestFinished(() => pipeline.close());
   const bigquery = await openBigqueryTarget();
   await register(pipeline.store, 'bigquery');
-  const size = { erased: people, others: Math.ceil(people / 5), events: people * 10 };
-  await eraseUnderRestores(pipeline, [await openPostgresTarget(pipeline), bigquery], size);
-});
+  return { pipeline, bigquery };
+};
 
 const secret = 'a secret of the planted values';
 
@@ -296,10 +302,7 @@ test('hosts: of one installation have one key each, and erase what the other too
  */
 
 test('retention: after a year nothing is older than its class allows, and everything younger is there', async () => {
-  const pipeline = await openPipeline({ documents: true });
-  onTestFinished(() => pipeline.close());
-  const bigquery = await openBigqueryTarget();
-  await register(pipeline.store, 'bigquery');
+  const { pipeline, bigquery } = await openBoth();
   const step = Number(process.env.CALLSYNC_STEP ?? 1);
   await keepForAYear(pipeline, [pipeline.target, bigquery.target], { step, callsPerDay: 5 });
 });

@@ -12,6 +12,7 @@ import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createSampleStore, listAgents } from '../../src/store/delivery/delivery-statistics.ts';
 import { settleDeliveries } from '../../src/store/delivery/inbox.ts';
+import type { Store } from '../../src/store/store.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
 import { closedPort } from '../support/closed-port.ts';
@@ -46,6 +47,18 @@ const servicesOf = (over: Over = {}): Services => {
   const services = createServices(checkConfig(config, 'test'), silent, silent);
   onTestFinished(services.close);
   return services;
+};
+
+/** A receiver of these services, and where it takes deliveries. */
+const receive = async (services: Services, store: Store) => {
+  const receiver = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
+  return { ...receiver, url: `${receiver.address}/webhook` };
+};
+/** Services that receive into their store. */
+const openReceiving = async (over: Over = {}) => {
+  const services = servicesOf(over);
+  const store = await openStoreService(services);
+  return { services, store, ...(await receive(services, store)) };
 };
 
 const examine = async (over: Over = {}) => {
@@ -129,12 +142,9 @@ test('doctor names a warehouse whose user may not create', async () => {
 });
 
 test('the webhook round trip arrives, is refused when forged, and leaves no trace', async () => {
-  const services = servicesOf();
-  const store = await openStoreService(services);
-  const receiver = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
-  const url = `${receiver.address}${services.config.webhook.path}`;
+  const { services, store, address, url } = await openReceiving();
   expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
-  await expect(openReceiver(servicesOf(), { storeUrl: store.url, logLevel: 'silent' })).rejects.toMatchObject({
+  await expect(receive(servicesOf(), store)).rejects.toMatchObject({
     code: 'SPOOL_IN_USE',
     message: expect.stringContaining(`callsync already receives deliveries in ${dataDir}`),
     hint: expect.stringContaining('store.data_dir'),
@@ -148,7 +158,7 @@ test('the webhook round trip arrives, is refused when forged, and leaves no trac
   for (const key of ['webhook.header_prefix', 'webhook.allow_from']) expect(refused.hint).toContain(key);
   const gone = await roundTrip(services, store, `http://127.0.0.1:${closedPort}/webhook`);
   expect(gone).toMatchObject(said('failed', 'ECONNREFUSED'));
-  expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
+  expect(await roundTrip(services, store, `${address}/elsewhere`)).toMatchObject({
     hint: expect.stringContaining('webhook.path'),
   });
   // Two receivers cannot share the spool folder.
@@ -156,14 +166,12 @@ test('the webhook round trip arrives, is refused when forged, and leaves no trac
 });
 
 test('the webhook round trip has the size of a long call, and names the limit of a proxy that refuses it', async () => {
-  const services = servicesOf();
-  const store = await openStoreService(services);
-  const { address, close } = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
+  const { services, store, url, close } = await openReceiving();
   const proxy = await listen(async (request, response) => {
     const body = Buffer.concat(await request.toArray());
     if (body.length > 1_048_576) return response.writeHead(413).end();
     const headers = Object.entries(request.headers).filter(([name]) => name.startsWith('x-service-'));
-    const answer = await fetch(`${address}/webhook`, {
+    const answer = await fetch(url, {
       method: 'POST',
       body,
       headers: Object.fromEntries(headers) as Record<string, string>,
@@ -188,10 +196,9 @@ test('the webhook round trip has the size of a long call, and names the limit of
 });
 
 test('the webhook round trip finds its sample under privacy rules too', async () => {
-  const services = servicesOf({ privacy: { profile: 'pseudonymous', unreadable: 'drop' } });
-  const store = await openStoreService(services);
-  const receiver = await openReceiver(services, { storeUrl: store.url, logLevel: 'silent' });
-  expect(await roundTrip(services, store, `${receiver.address}/webhook`)).toMatchObject({ outcome: 'ok' });
+  const rules = { privacy: { profile: 'pseudonymous', unreadable: 'drop' } };
+  const { services, store, url } = await openReceiving(rules);
+  expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
   await services.close();
 });
 
@@ -217,13 +224,9 @@ test('a sample that a worker merged before its removal is no new agent', async (
 });
 
 test('the webhook round trip notices a receiver that writes elsewhere, or takes forged deliveries', async () => {
-  const services = servicesOf();
-  const store = await openStoreService(services);
+  const store = await openStoreService(servicesOf());
   const other = await createDatabase();
-  const elsewhere = servicesOf({ store: { url: other.url } });
-  const theirs = await openStoreService(elsewhere);
-  const receiver = await openReceiver(elsewhere, { storeUrl: theirs.url, logLevel: 'silent' });
-  const url = `${receiver.address}${services.config.webhook.path}`;
+  const { services: elsewhere, url } = await openReceiving({ store: { url: other.url } });
   const key = { name: 'main', secret: Buffer.from('a signing secret'), hookIds: undefined };
   const sample = { headerPrefix: 'X-Service-', store: createSampleStore(store) };
   const finding = await tryRoundTrip({ ...sample, url, key, storedWithinMs: 300 });
@@ -232,8 +235,7 @@ test('the webhook round trip notices a receiver that writes elsewhere, or takes 
   await other.drop();
 
   const open = servicesOf({ webhook: { secrets: [], allow_unsigned: true } });
-  const credulous = await openReceiver(open, { storeUrl: store.url, logLevel: 'silent' });
-  const options = { ...sample, url: `${credulous.address}${open.config.webhook.path}` };
+  const options = { ...sample, url: (await receive(open, store)).url };
   expect(await tryRoundTrip({ ...options, key })).toMatchObject(said('failed', 'wrong signature'));
   expect(await tryRoundTrip({ ...options, key: undefined })).toMatchObject({ outcome: 'warning' });
   expect((await store.pool.query("SELECT 1 FROM inbox WHERE outcome <> 'rejected'")).rowCount).toBe(0);

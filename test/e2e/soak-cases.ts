@@ -13,7 +13,7 @@ import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/content-hash.ts';
 import { endProcess, type Installation, installForTest } from '../support/installation.ts';
 import { startReceiver } from '../support/receiver-process.ts';
-import { allFaults, startToxiproxy, type Toxiproxy } from '../support/toxiproxy.ts';
+import { allFaults, startToxiproxy } from '../support/toxiproxy.ts';
 import { until } from '../support/until.ts';
 import { reconcileAll, settle } from './restore-cases.ts';
 
@@ -114,7 +114,7 @@ export const soak = async (
 };
 
 /** Processes that start from now on reach the servers through the proxies; the driver reaches them directly. */
-const putBetween = async (site: Installation): Promise<Toxiproxy<Server>> => {
+const putBetween = async (site: Installation) => {
   const config = parse(await readFile(site.configPath, 'utf8'));
   const { store, temporal, source } = config;
   const service = `127.0.0.1:${site.simulator.port}`;

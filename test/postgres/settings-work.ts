@@ -25,6 +25,7 @@ import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts'
 import { postgres } from '../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import { requireFrom, type Warehouse } from '../../src/warehouse/warehouse.ts';
+import { comparing } from '../pipeline/reconcile/installation.ts';
 import { readPart, simulatedConfig } from '../source/simulated.ts';
 import { erase } from '../support/persons.ts';
 import { openPipeline } from '../support/pipeline.ts';
@@ -138,15 +139,7 @@ export const observe = async (
       source,
       now: () => new Date(),
       windows: { initial: dayMicros, min: 1_000_000, max: 30 * dayMicros, targetCalls: 1_000 },
-      reconcile: {
-        enabled: true,
-        age: 0,
-        span: 60 * dayMicros,
-        level: 'fields',
-        backlogDays: 30,
-        rowsDays: days,
-        interval: dayMicros,
-      },
+      reconcile: { ...comparing, age: 0, rowsDays: days },
       version: 'test',
     } as const;
     const work = async (signal: AbortSignal): Promise<void> => {

@@ -31,19 +31,8 @@ const faults = {
 export type Fault = keyof typeof faults;
 export const allFaults = Object.keys(faults) as Fault[];
 
-export interface Toxiproxy<Name extends string> {
-  /** Address of the proxy before each server. */
-  readonly addresses: Readonly<Record<Name, string>>;
-  disturb(name: Name, fault: Fault): Promise<void>;
-  /** Ends all faults. */
-  heal(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** @param upstreams `host:port` of each server */
-export const startToxiproxy = async <Name extends string>(
-  upstreams: Readonly<Record<Name, string>>,
-): Promise<Toxiproxy<Name>> => {
+export const startToxiproxy = async <Name extends string>(upstreams: Readonly<Record<Name, string>>) => {
   const port = await findFreePort();
   const server = spawn(await locateProgram(), ['-host', '127.0.0.1', '-port', String(port)], { stdio: 'ignore' });
   const ask = async (path: string, body?: unknown): Promise<unknown> => {
@@ -60,13 +49,15 @@ export const startToxiproxy = async <Name extends string>(
     addresses[name] = (made as { listen: string }).listen;
   }
   return {
+    /** Address of the proxy before each server. */
     addresses: addresses as Record<Name, string>,
-    disturb: async (name, fault) => {
+    disturb: async (name: Name, fault: Fault): Promise<void> => {
       const toxic = faults[fault];
       if (toxic === undefined) return void (await ask(`proxies/${name}`, { enabled: false }));
       for (const stream of ['upstream', 'downstream'])
         await ask(`proxies/${name}/toxics`, { ...toxic, stream, name: `${fault}-${stream}` });
     },
+    /** Ends all faults. */
     heal: async () => void (await ask('reset', {})),
     close: () => endProcess(server, 'SIGTERM'),
   };

@@ -243,14 +243,20 @@ test('answers what it accepted before it stops, and takes nothing more', async (
   await expect(fetch(other.url)).rejects.toThrow();
 });
 
-test('gives the memory of a body back once it is written, and no earlier even if it was refused', async () => {
+/** A verifier, and the bodies that it has seen. */
+const watchBodies = () => {
   const bodies: Buffer[] = [];
   const verify: Verifier['verify'] = (input) => {
     bodies.push(input.body);
     return signatureVerifier.verify(input);
   };
+  return { bodies, verifier: { ...signatureVerifier, verify } };
+};
+
+test('gives the memory of a body back once it is written, and no earlier even if it was refused', async () => {
+  const { bodies, verifier } = watchBodies();
   const config = { limits: { answer_within_s: 0.2 }, group_commit: { deadline_s: 20 } };
-  const other = await startReceiver({ databaseUrl: database.url, config, verifier: { ...signatureVerifier, verify } });
+  const other = await startReceiver({ databaseUrl: database.url, config, verifier });
   const busy = await Promise.all(Array.from({ length: 5 }, () => other.pool.connect()));
   expect(await other.statusOf(deliveryHeaders(body, 'late'), body)).toBe(503);
   for (const client of busy) client.release();
@@ -261,15 +267,8 @@ test('gives the memory of a body back once it is written, and no earlier even if
 });
 
 test('keeps a body whose write failed, because the connection may still send it; a spooled one goes', async () => {
-  const bodies: Buffer[] = [];
-  const verify: Verifier['verify'] = (input) => {
-    bodies.push(input.body);
-    return signatureVerifier.verify(input);
-  };
-  const other = await database.receive({
-    config: { group_commit: { deadline_s: 0.2 } },
-    verifier: { ...signatureVerifier, verify },
-  });
+  const { bodies, verifier } = watchBodies();
+  const other = await database.receive({ config: { group_commit: { deadline_s: 0.2 } }, verifier });
   const release = await database.hold();
   for (const id of ['failed', 'spooled']) expect(await other.statusOf(deliveryHeaders(body, id), body)).toBe(200);
   expect(bodies.map((one) => one.equals(body))).toEqual([true, false]);

@@ -52,6 +52,15 @@ const age = (seconds: number) =>
 /** The warehouse, but every load ends with this error. */
 const failingWith = (error: Error) => pipeline.depsWith({ load: () => Promise.reject(error) });
 
+/** The warehouse, of whose loads `note` is told first. */
+const noting = (note: (batch: Parameters<Warehouse['load']>[0]) => unknown) =>
+  pipeline.depsWith({
+    load: (batch) => {
+      note(batch);
+      return pipeline.warehouse.load(batch);
+    },
+  });
+
 /** A page as it comes from the service, with its bytes. */
 const readPage = async (ids: readonly string[]) => {
   const words = Array.from({ length: 120 }, (_, n) => ({ value: `w${n}`, start: n / 4, length: 0.25, score: 0.5 }));
@@ -91,13 +100,7 @@ test('a load takes the memory of its page, and writes only the calls that the wa
 
 test('pages of several windows that come at once share a load, which takes their memories', async () => {
   const given: number[] = [];
-  const { load } = pipeline.warehouse;
-  const deps = pipeline.depsWith({
-    load: async (batch) => {
-      given.push(batch.calls.length);
-      return await load(batch);
-    },
-  });
+  const deps = noting(({ calls }) => given.push(calls.length));
   const pages = await Promise.all(['a', 'b', 'c'].map((prefix) => readPage(idsOf(prefix, 40))));
   const done = vi.fn();
   const changed = pages.map(async ({ observations }, n) => {
@@ -280,13 +283,7 @@ test('a fault of ours in a load keeps the bytes of its batch and its calls; a lo
 
 test('a load takes no memory that a failed one before it may still read', async () => {
   const given: unknown[] = [];
-  const { load } = pipeline.warehouse;
-  const deps = pipeline.depsWith({
-    load: async (batch) => {
-      given.push(batch.ownsBytes);
-      return await load(batch);
-    },
-  });
+  const deps = noting(({ ownsBytes }) => given.push(ownsBytes));
   const { targets: failing } = failingWith(transient('BIGQUERY_UNREACHABLE', 'Away.'));
   const both = { ...deps, targets: [...failing, ...deps.targets] };
   const folded = await ingest(both, { observations: [observation('a', 1)], origin: 'poll', done: () => undefined });

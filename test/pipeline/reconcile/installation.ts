@@ -19,6 +19,11 @@ type InstallationDeps = Parameters<typeof planRereads>[0] &
 
 export type Installation = Awaited<ReturnType<typeof openInstallation>>;
 
+/** Settings of daily comparisons. */
+export const comparing: InstallationDeps['reconcile'] = {
+  ...{ enabled: true, age: 2 * day, span: 60 * day, level: 'fields', backlogDays: 30, rowsDays: 0, interval: day },
+};
+
 /** @param options.warehouse in place of the PostgreSQL one, under the name `main`; migrated. */
 export const openInstallation = async (options: {
   readonly simulator: SimulatorOptions;
@@ -39,15 +44,7 @@ export const openInstallation = async (options: {
     now: () => new Date(now ?? Date.now()),
     windows: { initial: day, min: 1_000_000, max: 30 * day, targetCalls: 1_000 },
     reread: { horizon: undefined, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0.05 },
-    reconcile: {
-      enabled: true,
-      age: 2 * day,
-      span: 60 * day,
-      level: 'fields',
-      backlogDays: 30,
-      rowsDays: 0,
-      interval: day,
-    },
+    reconcile: comparing,
     version: 'test',
   };
   const range = {

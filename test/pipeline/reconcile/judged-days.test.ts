@@ -9,19 +9,9 @@ import type { VerdictOutcome } from '../../../src/store/windows/verdicts.ts';
 import { recordWindow } from '../../../src/store/windows/windows.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 import { judge } from '../../support/verdicts.ts';
-import { day } from './installation.ts';
+import { comparing, day } from './installation.ts';
 
-const settings = {
-  ...{
-    age: 2 * day,
-    span: 30 * day,
-    level: 'fields' as const,
-    backlogDays: 30,
-    rowsDays: 1,
-    interval: day,
-    enabled: true,
-  },
-};
+const settings = { ...comparing, span: 30 * day, rowsDays: 1 };
 const start = Date.parse('2023-01-01T00:00:00Z') * 1000;
 const days = 365;
 
