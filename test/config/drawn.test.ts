@@ -44,83 +44,28 @@ afterAll(async () => {
   await connection.close();
 });
 
+/** Values that stand in a text one after the other. */
+const listOf = (text: string): readonly string[] => text.trim().split(/\s+\|\s+/);
+
 const secrets = [
   ...['hunter2hunter2', '"quoted hunter2"', "'#hunter2'", '|\n      hunter2', '*hunter2', '&hunter2', '&hunter2 x'],
   ...['!hunter2', '!env hunter2', '%hunter2', '@hunter2', '"hunter2', '{hunter2}', '[hunter2]', '0123', 'yes', '', '~'],
 ];
-const durations = [
-  '1m',
-  '30s',
-  '90d',
-  '1.5h',
-  '0s',
-  '0.5s',
-  '500ms',
-  '5',
-  '5 min',
-  '1w',
-  '-1m',
-  '99999d',
-  'P1D',
-  'never',
-  '1h30m',
-];
-const zones = [
-  ...[
-    'UTC',
-    'Europe/Paris',
-    'America/Argentina/Buenos_Aires',
-    'Etc/GMT+2',
-    'Asia/Calcutta',
-    'CET',
-    'EST',
-    'IST',
-    '"+02"',
-  ],
-  ...['"+02:00"', 'europe/paris', 'EUROPE/PARIS', 'Europe/Nowhere', 'Z', 'GMT', 'local', 'Japan', 'UTC+2'],
-];
-const crons = [
-  ...[
-    '0 3 * * *',
-    '*/15 * * * *',
-    '0 3 * * MON-FRI',
-    '0 3 29 2 *',
-    '@daily',
-    '30 0 3 1 * * 2099',
-    '61 3 * * *',
-    '0 3 30 2 *',
-  ],
-  ...['every day', '0 3 * *', '0 3 * * FRI-MON', '0 3 L * *', '0 25 * * *', '@reboot', 'R/PT1H', '0 3 * * * 2020'],
-].map((cron) => JSON.stringify(cron));
-const instants = [
-  '2026-01-01',
-  '2026-02-30',
-  '01/02/2026',
-  '2026-01-01T10:00',
-  '2026-01-01T10:00Z',
-  '2026-01-01T10:00:00+02:00',
-  '7d',
-  'yesterday',
-  '1767225600',
-  '1500-01-01',
-];
-const addresses = [
-  ...[
-    'https://api.example.com',
-    'https://api.example.com/v2/',
-    'http://127.0.0.1:8080',
-    'api.example.com',
-    'localhost:8080',
-  ],
-  ...[
-    'https://api.example.com?tenant=hunter2',
-    'https://user:hunter2@api.example.com',
-    'https://api.example.com/#hunter2',
-    'ftp://api.example.com',
-    'https://',
-    '"https://api example.com"',
-  ],
-];
+const durations = listOf(
+  `1m | 30s | 90d | 1.5h | 0s | 0.5s | 500ms | 5 | 5 min | 1w | -1m | 99999d | P1D | never | 1h30m`,
+);
+const zones = listOf(`UTC | Europe/Paris | America/Argentina/Buenos_Aires | Etc/GMT+2 | Asia/Calcutta | CET | EST | IST
+    | "+02" | "+02:00" | europe/paris | EUROPE/PARIS | Europe/Nowhere | Z | GMT | local | Japan | UTC+2`);
+const crons = listOf(`0 3 * * * | */15 * * * * | 0 3 * * MON-FRI | 0 3 29 2 * | @daily | 30 0 3 1 * * 2099 | 61 3 * * *
+    | 0 3 30 2 * | every day | 0 3 * * | 0 3 * * FRI-MON | 0 3 L * * | 0 25 * * * | @reboot | R/PT1H
+    | 0 3 * * * 2020`).map((cron) => JSON.stringify(cron));
+const instants =
+  listOf(`2026-01-01 | 2026-02-30 | 01/02/2026 | 2026-01-01T10:00 | 2026-01-01T10:00Z | 2026-01-01T10:00:00+02:00
+    | 7d | yesterday | 1767225600 | 1500-01-01`);
+const addresses =
+  listOf(`https://api.example.com | https://api.example.com/v2/ | http://127.0.0.1:8080 | api.example.com
+    | localhost:8080 | https://api.example.com?tenant=hunter2 | https://user:hunter2@api.example.com
+    | https://api.example.com/#hunter2 | ftp://api.example.com | https:// | "https://api example.com"`);
 const words = ['name', '"two words"', '..', '.', '""', '"é–"', '"a\\nb"', '"a/b"', '123', 'x'.repeat(300)];
 
 /** Values of a key, as YAML. */
@@ -135,62 +80,28 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'source.token_file': ['/run/secrets/token'],
   'source.auth_header': ['Authorization', 'X-Api-Key', '"X Key"', 'Content-Length', '""', 'é'],
   'source.auth_scheme': words,
-  'source.headers': [
-    '{ X-Tenant: a }',
-    '{ X-Tenant: "é–" }',
-    '{ "X T": a }',
-    '{ X-Tenant: }',
-    '[X-Tenant]',
-    '{ Upgrade: h2 }',
-  ],
-  'source.version': [
-    '{ by: header, name: X-V, value: "2" }',
-    '{ by: path, value: v2 }',
-    '{ by: host, value: "a b" }',
-    '{ name: x }',
-    '{ by: query, name: v }',
-  ],
-  'source.limits': [
-    '{ requests: 5 }',
-    '{ requests: 0 }',
-    '{ requests: many }',
-    '{ per_s: 0 }',
-    '{ concurrency: 300 }',
-    '{ request: 5 }',
-  ],
-  'source.list': [
-    '{ axis: closed }',
-    '{ axis: timestamp }',
-    '{ records: data }',
-    '{ pagination: { style: page, size: 0 } }',
-    '{ cursor_fields: [{ name: a, record_field: a.b }] }',
-    '{ params: { a: 1 } }',
-  ],
-  'source.websocket': [
-    '{ url: "wss://stream.example.com" }',
-    '{ url: "https://stream.example.com" }',
-    '{ url: hunter2 }',
-  ],
-  'webhook.secrets': [
-    '[{ name: a, secret: hunter2 }]',
-    '[{ name: a }]',
-    '[{ name: a, secret: x }, { name: a, secret: y }]',
-    '[hunter2]',
-    '[{ name: a, secret: x, secret_file: /x }]',
-  ],
+  'source.headers': listOf(
+    `{ X-Tenant: a } | { X-Tenant: "é–" } | { "X T": a } | { X-Tenant: } | [X-Tenant] | { Upgrade: h2 }`,
+  ),
+  'source.version': listOf(`{ by: header, name: X-V, value: "2" } | { by: path, value: v2 } | { by: host, value: "a b" }
+    | { name: x } | { by: query, name: v }`),
+  'source.limits': listOf(`{ requests: 5 } | { requests: 0 } | { requests: many } | { per_s: 0 } | { concurrency: 300 }
+    | { request: 5 }`),
+  'source.list':
+    listOf(`{ axis: closed } | { axis: timestamp } | { records: data } | { pagination: { style: page, size: 0 } }
+    | { cursor_fields: [{ name: a, record_field: a.b }] } | { params: { a: 1 } }`),
+  'source.websocket': listOf(
+    `{ url: "wss://stream.example.com" } | { url: "https://stream.example.com" } | { url: hunter2 }`,
+  ),
+  'webhook.secrets':
+    listOf(`[{ name: a, secret: hunter2 }] | [{ name: a }] | [{ name: a, secret: x }, { name: a, secret: y }]
+    | [hunter2] | [{ name: a, secret: x, secret_file: /x }]`),
   'webhook.path': ['/webhook', 'webhook', '"/a b"', '/a?b'],
   'webhook.allow_from': ['[10.0.0.0/8]', '[10.0.0.0/33]', '[example.com]', '10.0.0.0/8'],
   'webhook.public_url': addresses,
-  warehouses: [
-    '{ postgres: }',
-    '{ a: { type: postgres } }',
-    '{ a: { type: mysql } }',
-    '{ A: { type: postgres } }',
-    '{ b: { type: bigquery, project: p } }',
-    '{ b: { type: bigquery } }',
-    '{ a: { type: postgres, url: "mysql://x:hunter2@y" } }',
-    '{}',
-  ],
+  warehouses: listOf(`{ postgres: } | { a: { type: postgres } } | { a: { type: mysql } } | { A: { type: postgres } }
+    | { b: { type: bigquery, project: p } } | { b: { type: bigquery } }
+    | { a: { type: postgres, url: "mysql://x:hunter2@y" } } | {}`),
   'store.url': ['postgres://a:hunter2@127.0.0.1/x', 'mysql://a:hunter2@b', '127.0.0.1:5432'],
   'store.schema': ['callsync', 'north_store', 'public', '"a b"', 'pg_x'],
   'temporal.address': ['127.0.0.1:7233', 'https://temporal.example.com', '127.0.0.1'],
@@ -207,41 +118,23 @@ const table: Readonly<Record<string, readonly string[]>> = {
     ...zones.map((zone) => `[{ name: a, cron: "0 3 * * *", time_zone: ${zone} }]`),
     ...durations.map((text) => `[{ name: a, every: ${text}, last: 1d }]`),
     ...durations.map((text) => `[{ name: a, every: 6h, jitter: ${text}, catchup_window: ${text} }]`),
-    ...[
-      '[{ name: a, every: 1h, axis: closed }]',
-      '[{ name: a }]',
-      '[{ name: A, every: 1h }]',
-      '[{ name: a, cron: "0 3 31 2 *" }]',
-      '[{ name: a, every: 1h }, { name: a, every: 2h }]',
-    ],
+    ...listOf(`[{ name: a, every: 1h, axis: closed }] | [{ name: a }] | [{ name: A, every: 1h }]
+    | [{ name: a, cron: "0 3 31 2 *" }] | [{ name: a, every: 1h }, { name: a, every: 2h }]`),
   ],
   'analytics.time_zone': zones,
-  'analytics.fields': [
-    '{ Amount: { name: amount } }',
-    `{ "Prix d'achat {HT} 100%": { name: price, type: numeric } }`,
-    '{ a: { name: status } }',
-    '{ a: { name: A } }',
-    '{ a: }',
-    '{ a: { name: x, type: date }, b: { name: x_as_sent } }',
-  ],
+  'analytics.fields':
+    listOf(`{ Amount: { name: amount } } | { "Prix d'achat {HT} 100%": { name: price, type: numeric } }
+    | { a: { name: status } } | { a: { name: A } } | { a: }
+    | { a: { name: x, type: date }, b: { name: x_as_sent } }`),
   'analytics.agent_side': ['{ by_direction: { Entrée: in } }', '{ default: left }', `{ by_direction: { "a'b": in } }`],
   'privacy.countries': ['[FR, DE]', '[fr]', '[]', 'FR'],
-  'privacy.patterns': [
-    '[{ name: a, pattern: "[0-9]+" }]',
-    '[{ name: a, pattern: "[0-9" }]',
-    '[{ name: A, pattern: x }]',
-  ],
-  'notifications.channels': [
-    '[{ type: slack, name: a, url_file: /x }]',
-    '[{ type: mail, name: a }]',
-    '[{ type: webhook, name: a, url: "https://u:hunter2@x.example.com", secret_file: /x }]',
-  ],
-  'notifications.rules': [
-    '[{ when: stale }]',
-    '[{ when: stale, channels: [hunter2] }]',
-    '[{ when: never }]',
-    '[{ when: stale, after: 5 }]',
-  ],
+  'privacy.patterns': listOf(
+    `[{ name: a, pattern: "[0-9]+" }] | [{ name: a, pattern: "[0-9" }] | [{ name: A, pattern: x }]`,
+  ),
+  'notifications.channels': listOf(`[{ type: slack, name: a, url_file: /x }] | [{ type: mail, name: a }]
+    | [{ type: webhook, name: a, url: "https://u:hunter2@x.example.com", secret_file: /x }]`),
+  'notifications.rules': listOf(`[{ when: stale }] | [{ when: stale, channels: [hunter2] }] | [{ when: never }]
+    | [{ when: stale, after: 5 }]`),
   'operations.port': ['9464', '"9464"', '70000', '-1', '9464.5'],
 };
 
