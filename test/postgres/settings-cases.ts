@@ -48,18 +48,9 @@ const settings: Readonly<Record<string, readonly string[]>> = {
   transaction_timeout: ['2s'],
   // Plans.
   ...Object.fromEntries(
-    [
-      'hashjoin',
-      'hashagg',
-      'indexscan',
-      'seqscan',
-      'sort',
-      'nestloop',
-      'mergejoin',
-      'bitmapscan',
-      'material',
-      'memoize',
-    ].map((name) => [`enable_${name}`, ['off']]),
+    'hashjoin hashagg indexscan seqscan sort nestloop mergejoin bitmapscan material memoize'
+      .split(' ')
+      .map((name) => [`enable_${name}`, ['off']]),
   ),
   plan_cache_mode: ['force_generic_plan', 'force_custom_plan'],
   work_mem: ['64kB'],
