@@ -57,35 +57,23 @@ export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules
   };
 };
 
-/**
- * Slots of one process. Two rolling windows that together make the limit: one for all work, one for live work. Live work
- * takes the earlier slot of both, so that it may use the whole limit. @param now monotonic milliseconds.
- */
-export const createLocalSlots = (rules: RequestLimitRules, now: () => number = () => performance.now()) => {
+/** Slots of a process without a store, which does no live work: one rolling window. */
+export const createLocalSlots = (rules: RequestLimitRules) => {
   const span = limitSpanMs(rules);
-  const shared = { size: rules.requests - rules.live, granted: [] as number[] };
-  const live = { size: rules.live, granted: [] as number[] };
   const spacing = spacingOf(span / rules.requests);
+  const now = (): number => performance.now();
+  /** As many as the window may hold, oldest first. */
+  const granted: number[] = [];
   let blockedUntil = 0;
-  let liveAt = Number.NEGATIVE_INFINITY;
   let widened = { to: 0, at: 0 };
   const distance = (): number => Math.max(0, widened.to - (now() - widened.at) / spacing.shrinkMs);
-  const next = ({ size, granted }: typeof live): number => {
-    if (size === 0) return Number.POSITIVE_INFINITY;
-    const free = granted.length >= size ? (granted.at(-size) as number) + span : 0;
-    const last = Math.max(shared.granted.at(-1) ?? 0, live.granted.at(-1) ?? 0);
-    const spaced = distance() > 0 ? last + distance() : 0;
-    return Math.max(now(), blockedUntil, free, granted.at(-1) ?? 0, spaced);
-  };
   return {
     /** The slot: milliseconds from now until it, and its time on the clock of the source of slots. */
-    grant: async (isLive: boolean) => {
+    grant: async (_isLive: boolean) => {
       const present = now();
-      if (isLive) liveAt = present;
-      const mayUseLive = isLive || present > liveAt + liveIdleMs;
-      const chosen = mayUseLive && next(live) < next(shared) ? live : shared;
-      const at = next(chosen);
-      if (chosen.granted.push(at) > chosen.size) chosen.granted.shift();
+      const free = granted.length < rules.requests ? 0 : (granted[0] as number) + span;
+      const at = Math.max(present, blockedUntil, free, (granted.at(-1) ?? 0) + distance());
+      if (granted.push(at) > rules.requests) granted.shift();
       return { waitMs: at - present, at };
     },
     /** No slot for `ms` from now. Later slots are spaced wider, unless they were since the slot at `after`. */
@@ -98,10 +86,8 @@ export const createLocalSlots = (rules: RequestLimitRules, now: () => number = (
     isBlocked: async (at: number) => at < blockedUntil,
     /** The slot at `at` was used `ms` later, so later slots move with it. */
     defer: async (at: number, ms: number) => {
-      for (const { granted } of [shared, live]) {
-        const index = granted.lastIndexOf(at);
-        if (index >= 0) granted[index] = at + ms;
-      }
+      const index = granted.lastIndexOf(at);
+      if (index >= 0) granted[index] = at + ms;
     },
   };
 };
