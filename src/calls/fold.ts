@@ -356,15 +356,23 @@ const isDeeper = (value: unknown, depth: number): boolean => {
 };
 
 /**
- * observed_at of a webhook delivery: its delivery id (a decimal number of seconds, interface §4.3), up to the arrival
- * plus the skew. If the id is before 2000, or ahead by more than 15 minutes (or the skew, if longer), the arrival
- * counts. An old id keeps its time, so that a late delivery replaces nothing newer. The id is not under the signature,
- * so it orders and never authenticates.
+ * The record of a webhook delivery, as of the delivery id (a decimal number of seconds, interface §4.3), up to
+ * the arrival plus the skew. If the id is before 2000, or ahead by more than 15 minutes (or the skew, if longer), the
+ * arrival counts. An old id keeps its time, so that a late delivery replaces nothing newer. The id is not under the
+ * signature, so it orders and never authenticates.
  * @param clockSkew how far the service's clock may be ahead (`sync.clock_skew`).
  * `isLate` = the delivery says that it is older than any delay explains: it may have been captured, and the API is to
  * be asked.
  */
-export const webhookObservedAt = (deliveryId: string | null, arrivedAt: number, clockSkew: number) => {
+export const observeDelivery = (record: unknown, deliveryId: string | null, arrivedAt: number, clockSkew: number) => {
+  const identified = identifyRecord(record);
+  if ('reason' in identified) return identified;
+  const { observedAt, isLate } = timeOfDelivery(deliveryId, arrivedAt, clockSkew);
+  const { callId, record: fields } = identified;
+  return { observation: { callId, source: 'webhook', observedAt, fields } satisfies Observation, isLate };
+};
+
+const timeOfDelivery = (deliveryId: string | null, arrivedAt: number, clockSkew: number) => {
   const seconds = deliveryId !== null && /^\d{1,12}(\.\d{1,12})?$/.test(deliveryId) ? Number(deliveryId) : Number.NaN;
   const at = Math.floor(seconds * 1_000_000);
   const tolerance = Math.max(deliveryTimeTolerance, clockSkew);

@@ -5,7 +5,7 @@ import { listConfigSchema } from '../../schemas/config/list.ts';
 import { tableOf } from '../../schemas/tables.ts';
 import { createAges } from '../../src/calls/age.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { importObservedAt, webhookObservedAt } from '../../src/calls/fold.ts';
+import { importObservedAt, observeDelivery } from '../../src/calls/fold.ts';
 import { defineEncoded, scanFields } from '../../src/lib/json-record.ts';
 import { formatTimestamp, isoMicros, parseTimestamp, timeAt } from '../../src/lib/timestamps.ts';
 import { axisOf } from '../../src/source/list/list-query.ts';
@@ -100,7 +100,8 @@ test.each([
   ['the arrival for an exponent', '1.7e9', arrival],
   ['the arrival without an id', null, arrival],
 ])('the time of a delivery is %s', (_, id, expected) => {
-  expect(webhookObservedAt(id, arrival, 120_000_000).observedAt).toBe(expected);
+  const read = observeDelivery({ unique_id: 'a' }, id, arrival, 120_000_000);
+  expect(read).toMatchObject({ observation: { callId: 'a', source: 'webhook', observedAt: expected } });
 });
 
 test.each([
@@ -109,7 +110,7 @@ test.each([
   ['1701698100', 1_200, false],
   ['1701', 120, false],
 ])('a delivery is late beyond 15 minutes, or beyond the skew where that is longer: %s, %i s', (id, skew, isLate) => {
-  expect(webhookObservedAt(id, arrival, skew * 1_000_000).isLate).toBe(isLate);
+  expect(observeDelivery({ unique_id: 'a' }, id, arrival, skew * 1_000_000)).toMatchObject({ isLate });
 });
 
 const micros = (iso: string): number => Date.parse(iso) * 1000;

@@ -1,6 +1,6 @@
 /** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { identifyRecord, webhookObservedAt } from '../../calls/fold.ts';
+import { observeDelivery } from '../../calls/fold.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
@@ -112,8 +112,5 @@ const readAgain = (
     const observed = observeRecord(parsed, { observedAt: now, carries: rules.carries });
     return observed.kind === 'observation' ? { observation: observed.observation } : { reason: observed.reason };
   }
-  const identified = identifyRecord(parsed);
-  if ('reason' in identified) return identified;
-  const { observedAt } = webhookObservedAt(deliveryId, now, clockSkew);
-  return { observation: { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record } };
+  return observeDelivery(parsed, deliveryId, now, clockSkew);
 };

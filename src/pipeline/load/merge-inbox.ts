@@ -1,7 +1,7 @@
 /** Drains verified deliveries into the ledger and on to the warehouses. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { holdsValues, identifyRecord, webhookObservedAt } from '../../calls/fold.ts';
+import { holdsValues, observeDelivery } from '../../calls/fold.ts';
 import { readRecord } from '../../lib/json-record.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
@@ -138,20 +138,10 @@ const readDelivery = (
 ): Omit<ReadDelivery, 'delivery'> | { readonly reason: string } => {
   const { value } = readRecord(body);
   if (value === undefined) return { reason: isSealed(body) ? sealedReason : 'the body is not JSON' };
-  const identified = identifyRecord(value);
-  if ('reason' in identified) return identified;
-  const { observedAt, isLate } = webhookObservedAt(deliveryId, receivedAt, clockSkew);
-  return {
-    observation: {
-      callId: identified.callId,
-      source: 'webhook',
-      observedAt,
-      fields: identified.record,
-      rawHash,
-      ...(privacyVersion === null ? {} : { privacyVersion }),
-    },
-    isLate,
-  };
+  const read = observeDelivery(value, deliveryId, receivedAt, clockSkew);
+  if ('reason' in read) return read;
+  const { observation, isLate } = read;
+  return { observation: { ...observation, rawHash, ...(privacyVersion === null ? {} : { privacyVersion }) }, isLate };
 };
 
 const rejectedOf = ({ body, bodyHash, seq, receivedAt }: PendingDelivery, reason: string): RejectedRecord => ({

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.ts';
-import { charsetOf, inUtf8 } from '../../lib/charset.ts';
+import { inUtf8 } from '../../lib/charset.ts';
 import { CallsyncError, isUntrusted, terminal, transient } from '../../lib/errors.ts';
 import { openAgent } from '../../lib/proxy.ts';
 import { abortable } from '../../lib/timing.ts';
@@ -61,7 +61,7 @@ export const createHttp = (limits: SourceLimits) => {
         throw error;
       });
       refuseUnknownCoding(headers, collected);
-      const body = readText(collected, charsetOf(headers['content-type']));
+      const body = readText(collected, headers['content-type']);
       return { status: response.statusCode, headers, body, sentAt, headAt, url: request.url };
     } catch (error) {
       if (request.signal?.aborted) throw request.signal.reason;
@@ -238,11 +238,11 @@ const collectBody = async (source: Readable, headers: Headers, maxBytes: number)
 };
 
 /** @throws terminal RESPONSE_ENCODING */
-const readText = (body: Buffer, charset: string): Buffer => {
-  const text = inUtf8(body, charset);
+const readText = (body: Buffer, type = ''): Buffer => {
+  const text = inUtf8(body, type);
   if (text !== undefined) return text;
   const hint = 'Configure the service to answer in UTF-8.';
-  throw terminal('RESPONSE_ENCODING', `The service answered in the charset “${charset.slice(0, 20)}”.`, { hint });
+  throw terminal('RESPONSE_ENCODING', `The service answered in the charset of “${type.slice(0, 60)}”.`, { hint });
 };
 
 const tooLarge = (maxBytes: number): Error =>

@@ -6,7 +6,7 @@ import { gunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import type { WebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
-import { charsetOf, inUtf8 } from '../../lib/charset.ts';
+import { inUtf8 } from '../../lib/charset.ts';
 import { errorCode } from '../../lib/errors.ts';
 import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { BodyError, type BodyReader } from './body.ts';
@@ -79,7 +79,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
         }
         if (verdict.key !== null) senders.note(sender);
         const unpacked = await decompress(body, options.config.limits.body_bytes);
-        const plain = inUtf8(unpacked, charsetOf(request.headers['content-type'])) ?? unpacked;
+        const plain = inUtf8(unpacked, request.raw.headersDistinct['content-type']?.[0]) ?? unpacked;
         const admitted = admit === undefined ? admitAsSent(plain) : await admit(plain);
         if (admitted.body !== body) options.bodies.free(body);
         const storedIn = await options.groupCommit.commit({
@@ -115,8 +115,8 @@ const answerOthers = (app: FastifyInstance, options: RouteOptions): void => {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   app.addHook('onRequest', (request, reply, next) => {
     if (isClosing()) reply.header('connection', 'close');
-    // Of the content type of a sender, the charset alone says anything about its delivery.
-    request.raw.headers['content-type'] = `text/plain; charset=${charsetOf(request.headers['content-type'])}`;
+    // Fastify would refuse content types that it does not know.
+    delete request.headers['content-type'];
     if (!request.is404) next();
     else if (request.url.split('?', 1)[0] === config.path)
       refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
