@@ -93,4 +93,9 @@ ALTER TABLE ledger ADD COLUMN confirmed_at timestamptz, ADD COLUMN confirmed_ran
 -- Room on a page for a new version of each row: calls are read again together, and a version elsewhere writes into four indexes.
 ALTER TABLE ledger SET (fillfactor = 50);`,
   },
+  {
+    name: '12-expand-document-digests',
+    sql: `-- First 16 bytes of the SHA-256 of the call id and the body; null = an earlier build wrote the document.
+ALTER TABLE ledger_documents ADD COLUMN digest bytea;`,
+  },
 ];

@@ -7,6 +7,7 @@ import { CallsyncError, describeError, transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
+import { documentLost } from '../../store/ledger/ledger.ts';
 import {
   countHeld,
   countPending,
@@ -17,6 +18,7 @@ import {
 } from '../../store/loads/loads.ts';
 import { waitingMs, walkBatch } from '../../store/loads/walk.ts';
 import { isConfiguredSomewhere, keepRegistered } from '../../store/loads/warehouses.ts';
+import { forgetDocuments } from '../../store/status/lost-documents.ts';
 import { claimHeartbeat, forgetHeartbeat, readStateRow } from '../../store/status/state-row.ts';
 import type { Store } from '../../store/store.ts';
 import { markVerdictsLoaded, unloadedVerdicts } from '../../store/windows/verdicts.ts';
@@ -218,8 +220,9 @@ type BatchOptions = Pick<LoadPendingInput, 'origin' | 'graceSeconds'> & {
 type PlannedPending = NonNullable<Awaited<ReturnType<typeof planPending>>>;
 
 /** A load with all that it carries; undefined when nothing waits that is worth a commit. */
-const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget, options: BatchOptions) =>
-  await store.transaction(async (tx) => {
+const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget, options: BatchOptions) => {
+  let lost: readonly LedgerRow[] = [];
+  const planned = await store.transaction(async (tx) => {
     const rules = {
       limit: warehouse.traits.maxCallsPerLoad,
       graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
@@ -228,7 +231,9 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
       running: options.running,
       ids: options.ids,
     };
-    const pending = await readPending(tx, warehouse.name, rules, options.cursor);
+    const found = await readPending(tx, warehouse.name, rules, options.cursor);
+    lost = found.calls.flatMap(({ row }) => (row.document === null ? row : []));
+    const pending = { ...found, calls: found.calls.filter(({ row }) => row.document !== null) };
     const { carriesLogs = options.ids === undefined } = options;
     const deliveries = carriesLogs ? await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad) : [];
     const verdicts = carriesLogs ? await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad) : [];
@@ -248,6 +253,10 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
     );
     return { plan, pending, deliveries, verdicts };
   });
+  await forgetDocuments(store, lost);
+  for (const row of lost) await refuseCall(store, warehouse.name, row, describeError(documentLost(row.callId)));
+  return planned;
+};
 
 /** Keeps a walk for missing calls ahead of the loads; undefined if none is running. */
 const walkAhead = async (store: Store, { warehouse }: WarehouseTarget): Promise<WalkedBatch | undefined> => {

@@ -1,4 +1,5 @@
 /** Drains verified deliveries into the ledger and on to the warehouses. */
+import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { holdsValues, observeDelivery } from '../../calls/fold.ts';
@@ -67,7 +68,7 @@ export const mergeBatch = async (
       settle: async (_tx, changed) => {
         const repeated = await settleRepeated(deps, tx, sorted.repeated);
         settled = [...sorted.settled, ...sorted.fresh.map(accept), ...repeated];
-        if (sorted.foreign.length > 0) await requestRereads(tx, sorted.foreign, 'key');
+        if (sorted.doubted.length > 0) await requestRereads(tx, sorted.doubted, 'key');
         const doubtful = sorted.fresh.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
         doubted = doubtful.length;
         if (doubted > 0) await requestRereads(tx, doubtful.map(callIdOf), 'confirm');
@@ -91,16 +92,25 @@ const accept = ({ delivery: { seq }, observation: { callId }, isLate }: ReadDeli
 };
 
 const foreignReason = 'the receiver had another key of tokens: its file of privacy.key_file differs';
+const alteredReason = 'somebody altered the body after the receiver had verified its signature';
+
+/** Why a readable delivery goes to quarantine. Rules change a body, whose hash is then one of the bytes that came. */
+const doubtOf = (
+  { sanitize, isForeign }: IngestDeps,
+  { body, bodyHash, privacyVersion }: PendingDelivery,
+): string | undefined => {
+  if (privacyVersion !== null) return isForeign?.(privacyVersion) === true ? foreignReason : undefined;
+  return sanitize || hash('sha256', body, 'buffer').equals(bodyHash) ? undefined : alteredReason;
+};
 
 /**
  * `fresh` = bodies that came for the first time.
  * `repeated` = known bodies under another delivery id, or without one.
- * `foreign` = calls whose tokens another key of the same name made.
+ * `doubted` = calls whose tokens another key of the same name made, or whose body was altered.
  * `settled` = outcomes without a fold: retries and unreadable deliveries.
  */
 const sortDeliveries = (deps: IngestDeps, deliveries: readonly PendingDelivery[], earlier: EarlierBodies) => {
-  const { clockSkew, isForeign } = deps;
-  const foreign: string[] = [];
+  const doubted: string[] = [];
   const fresh: ReadDelivery[] = [];
   const repeated: ReadDelivery[] = [];
   const rejected: RejectedRecord[] = [];
@@ -108,39 +118,40 @@ const sortDeliveries = (deps: IngestDeps, deliveries: readonly PendingDelivery[]
   const inBatch = new Map<string, string | null>();
   for (const delivery of deliveries) {
     const { seq, deliveryId } = delivery;
-    const read = readDelivery(delivery, clockSkew);
-    const isOfOtherKey = delivery.privacyVersion !== null && isForeign?.(delivery.privacyVersion) === true;
-    if ('reason' in read || isOfOtherKey) {
-      const reason = 'reason' in read ? read.reason : foreignReason;
-      const callId = 'reason' in read ? null : read.observation.callId;
-      if (callId !== null) foreign.push(callId);
+    const read = readDelivery(deps, delivery);
+    if ('reason' in read) {
+      const { reason, callId = null } = read;
+      if (callId !== null) doubted.push(callId);
       rejected.push(rejectedOf(delivery, reason));
       settled.push({ seq, outcome: 'quarantined', callId, reason });
       continue;
     }
     const { callId } = read.observation;
-    const hash = delivery.bodyHash.toString('hex');
+    const bodyHash = delivery.bodyHash.toString('hex');
     // Without an id, a retry and a change back look the same, so callsync asks the API.
-    const isRetry = deliveryId !== null && (earlier.retries.has(seq) || inBatch.get(hash) === deliveryId);
+    const isRetry = deliveryId !== null && (earlier.retries.has(seq) || inBatch.get(bodyHash) === deliveryId);
     if (isRetry) settled.push({ seq, outcome: 'duplicate', callId, reason: 'retry of the same delivery' });
-    else if (earlier.hashes.has(hash) || inBatch.has(hash)) repeated.push({ delivery, ...read });
+    else if (earlier.hashes.has(bodyHash) || inBatch.has(bodyHash)) repeated.push({ delivery, ...read });
     else {
-      inBatch.set(hash, deliveryId);
+      inBatch.set(bodyHash, deliveryId);
       fresh.push({ delivery, ...read });
     }
   }
-  return { fresh, repeated, rejected, foreign, settled };
+  return { fresh, repeated, rejected, doubted, settled };
 };
 
 const readDelivery = (
-  { body, bodyHash: rawHash, deliveryId, privacyVersion, receivedAt }: PendingDelivery,
-  clockSkew: number,
-): Omit<ReadDelivery, 'delivery'> | { readonly reason: string } => {
+  deps: IngestDeps,
+  delivery: PendingDelivery,
+): Omit<ReadDelivery, 'delivery'> | { readonly reason: string; readonly callId?: string } => {
+  const { body, bodyHash: rawHash, deliveryId, privacyVersion, receivedAt } = delivery;
   const { value } = readRecord(body);
   if (value === undefined) return { reason: isSealed(body) ? sealedReason : 'the body is not JSON' };
-  const read = observeDelivery(value, deliveryId, receivedAt, clockSkew);
+  const read = observeDelivery(value, deliveryId, receivedAt, deps.clockSkew);
   if ('reason' in read) return read;
   const { observation, isLate } = read;
+  const doubt = doubtOf(deps, delivery);
+  if (doubt !== undefined) return { reason: doubt, callId: observation.callId };
   return { observation: { ...observation, rawHash, ...(privacyVersion === null ? {} : { privacyVersion }) }, isLate };
 };
 

@@ -3,10 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import type { Row } from '../../../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
+import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { findInLedger } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
+import { forgetDocuments } from '../../store/status/lost-documents.ts';
 import type { Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { contentHash } from '../../warehouse/content-hash.ts';
@@ -49,8 +51,10 @@ export const compareWarehouse = async (deps: IngestDeps, target: WarehouseTarget
   const second = doubtful.length === 0 ? first : await compareIds(deps, target, again);
   return {
     missing: second.missing,
-    /** Another guard, another number of child rows, or a row of an erased call. */
+    /** Another guard, another number of child rows, a row of an erased call, or a call whose document is lost. */
     different: second.different,
+    /** Of the different calls, those that nothing can be compared with. */
+    lost: second.lost,
     /** Rows in the warehouse whose call the ledger does not know. */
     unexpected,
   };
@@ -72,6 +76,7 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
   const isEqual = equality(deps, target, await deps.store.epoch(), digests);
   const missing = new Set<string>();
   const different = new Set<string>();
+  const lost: LedgerRow[] = [];
   for await (const batch of readExpected(deps.store, target.warehouse.name, input.callIds)) {
     for (const call of batch) {
       const { callId, tombstone } = call.row;
@@ -80,11 +85,15 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
         if (guard !== undefined) different.add(callId);
         continue;
       }
-      if (guard === undefined) missing.add(callId);
+      if (call.row.document === null) {
+        lost.push(call.row);
+        different.add(callId);
+      } else if (guard === undefined) missing.add(callId);
       else if (others.length > 0 || !isEqual(call, guard)) different.add(callId);
     }
   }
-  return { missing, different };
+  await forgetDocuments(deps.store, lost);
+  return { missing, different, lost: new Set(lost.map(({ callId }) => callId)) };
 };
 
 /**
@@ -100,11 +109,11 @@ const equality =
     digests: ReadonlyMap<string, CallDigest> | undefined,
   ) =>
   ({ row, applied }: ExpectedCall, guard: CallGuard): boolean => {
-    const expected =
-      applied === undefined || applied.pending ? { epoch, revision: row.revision, flattenVersion } : applied;
+    const isSettled = applied !== undefined && !applied.pending && applied.revision === row.revision;
+    const expected = isSettled ? applied : { epoch, revision: row.revision, flattenVersion };
     if (guard.epoch !== expected.epoch || guard.revision !== expected.revision) return false;
     if (guard.flattenVersion !== expected.flattenVersion) return false;
-    if (guard.revision !== row.revision || expected.flattenVersion !== flattenVersion) return true;
+    if (expected.flattenVersion !== flattenVersion) return true;
     const { rows, callTimestamp } = flattenCall(row, { processedField, documents });
     if (guard.contentHash !== contentHash(rows)) return false;
     if (guard.callTimestamp !== callTimestamp) return false;
@@ -148,9 +157,9 @@ export const healWarehouse = async (
   },
 ): Promise<ReadonlySet<string>> => {
   const { comparison, touched, level } = work;
-  const wrong = [...comparison.missing, ...comparison.different];
+  const wrong = [...comparison.missing, ...comparison.different].filter((id) => !comparison.lost.has(id));
   const check = [...new Set([...wrong, ...touched])];
-  if (check.length === 0) return new Set();
+  if (check.length === 0) return comparison.lost;
   if (wrong.length > 0) await removeIrreplaceable(deps, target, wrong);
   await sendRowsAgain(deps.store, target.warehouse.name, wrong);
   for (let loads = 0; loads < maxLoads; loads += 1)
@@ -160,7 +169,7 @@ export const healWarehouse = async (
   if (target.warehouse.traits.partitionOf(null) !== undefined && wrong.length > 0)
     await target.warehouse.proof.removeOrphans(wrong);
   const after = await compareWarehouse(deps, target, { callIds: check, level });
-  return new Set([...after.missing, ...after.different]);
+  return new Set([...after.missing, ...after.different, ...comparison.lost]);
 };
 
 /** Has the rows of some calls written again, of whose days nothing is proven until they are compared again. */

@@ -1,4 +1,5 @@
 /** The ledger: one row per call. Row locks in key order serialise changes; `revision` numbers them. */
+import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import {
@@ -25,6 +26,7 @@ import {
   renderDocument,
 } from '../../calls/fold.ts';
 import { joinKnown, knownField, listUnread } from '../../calls/own-fields.ts';
+import { type CallsyncError, transient } from '../../lib/errors.ts';
 import { bare, bytesOf, readRecord, withField } from '../../lib/json-record.ts';
 import { readPages } from '../../lib/pages.ts';
 import { timeAt } from '../../lib/timestamps.ts';
@@ -44,6 +46,32 @@ const packOnThread = promisify<Buffer, BrotliOptions, Buffer>(brotliCompress);
 /** The JSON of a document as `ledger_documents` holds it. @throws Error of zlib for other bytes */
 export const unpackDocument = (body: Buffer): Buffer =>
   body[0] === brotliMark[0] ? brotliDecompressSync(body.subarray(1)) : inflateRawSync(body);
+
+const digestOf = (callId: string, body: Buffer): Buffer =>
+  createHash('sha256').update(callId).update(body).digest().subarray(0, 16);
+
+interface StoredDocument {
+  readonly callId: string;
+  readonly body?: Buffer | null;
+  /** Null where an earlier version wrote the document. */
+  readonly digest?: Buffer | null;
+}
+
+/** The JSON of a stored document; undefined if it is not there, or is not the one that was stored of this call. */
+const readIntact = ({ callId, body, digest }: StoredDocument): Buffer | undefined => {
+  if (body == null || (digest != null && !digest.equals(digestOf(callId, body)))) return undefined;
+  try {
+    return unpackDocument(body);
+  } catch {
+    return undefined;
+  }
+};
+
+/** For readers to whom a call without its document is of no use. */
+export const documentLost = (callId: string): CallsyncError =>
+  transient('LEDGER_DAMAGED', `The ledger has lost the document of call ${callId}, or somebody altered it.`, {
+    hint: 'Run callsync reconcile --force over the day of the call: callsync then reads the call again from the service.',
+  });
 
 const packDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Buffer[]> => {
   const bodies: Buffer[] = [];
@@ -73,18 +101,21 @@ const ledgerColumns = sql`l.call_id AS "callId", l.revision, l.tombstone, l.fiel
   jsonb_strip_nulls(jsonb_build_object(${raw(sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', '))})) AS "seenBy"`;
 
 type StoredLedgerRow = Omit<LedgerRow, 'document'> &
-  Readonly<Record<'confirmedAt' | 'confirmedRank', number | null>> & { readonly body?: Buffer | null };
+  Readonly<Record<'confirmedAt' | 'confirmedRank', number | null>> &
+  StoredDocument;
 
 /** A stored row as fold reads it; the document only when `body` was fetched, its large fields as bytes until they are read. */
-const readLedgerRow = ({ body, confirmedAt, confirmedRank, ...stored }: StoredLedgerRow): LedgerRow => {
+const readLedgerRow = ({ body, digest, confirmedAt, confirmedRank, ...stored }: StoredLedgerRow): LedgerRow => {
   const row = { ...stored, versions: bare<LedgerRow['versions'][string]>() };
+  if (row.revision === 0) return { ...row, document: {} };
   for (const [name, own] of Object.entries(stored.versions)) {
     const again = [confirmedAt ?? Number.NEGATIVE_INFINITY, confirmedRank ?? 0, own[2]] as const;
     // Workers of an earlier build write newer versions, and leave the two columns as they are.
     row.versions[name] = isHigher(again, own) ? again : own;
   }
-  if (body == null) return { ...row, document: row.revision === 0 || row.tombstone ? {} : null };
-  return { ...row, document: readRecord(unpackDocument(body)).value as CallDocument };
+  if (row.tombstone) return { ...row, document: {} };
+  const bytes = readIntact({ callId: row.callId, body, digest });
+  return { ...row, document: bytes === undefined ? null : (readRecord(bytes).value as CallDocument) };
 };
 
 /** The version of every field, where one record said them all again; undefined otherwise. @param before the row as it is stored */
@@ -135,9 +166,14 @@ export const foldIntoLedger = async (
     return isOlder(row) || list.some((one) => needsDocument(row, one) || (privacy && namesOthers(row, one))) ? id : [];
   });
   await fetchDocuments(tx, rows, wanted);
+  // Nothing of a lost document counts: the record that needs it writes all of its own values.
+  const lost = new Set(wanted.filter((id) => rowOf(rows, id).document === null));
+  for (const id of lost) rows.set(id, { ...rowOf(rows, id), versions: {}, document: {} });
   for (const [id, row] of rows)
     if (privacy !== undefined && isOlder(row)) rows.set(id, foldRules(row, privacy.sanitize, privacy.version));
-  const moved = foldCalls(rows, byCall, rules).filter((row) => row.versions !== before.get(row.callId)?.versions);
+  const moved = foldCalls(rows, byCall, rules)
+    .filter((row) => row.versions !== before.get(row.callId)?.versions)
+    .map((row) => (lost.has(row.callId) ? { ...row, fieldChanges: rowOf(rows, row.callId).fieldChanges } : row));
   await updateRows(tx, moved, rules.processedField, before);
   const known = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
   const replaced = known.map((row) => rowOf(rows, row.callId)).filter((row) => row.revision > 0);
@@ -265,20 +301,26 @@ export const olderInLedger = async (
 /** Rows with their documents. */
 export const readRows = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> => {
   const known = sql`l.call_id = ANY(${callIds}) AND l.revision > 0`;
-  return select(db, sql`, d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id) WHERE ${known}`);
+  return select(db, sql`, d.body, d.digest FROM ledger l LEFT JOIN ledger_documents d USING (call_id) WHERE ${known}`);
 };
+
+const readStored = (db: Queryable, where: Sql) =>
+  db.query<StoredDocument & { readonly revision: number }>`
+      SELECT call_id AS "callId", revision, body, digest FROM ledger_documents WHERE ${where}`;
+
+// On this thread: a trip to another one costs more than most documents.
+const parse = (bytes: Buffer) => JSON.parse(bytes.toString('utf8')) as CallDocument;
 
 /**
  * Documents only, in the order of the statement, without the registers of their fields. @param where condition on
- * `ledger_documents`
+ * `ledger_documents` @throws CallsyncError LEDGER_DAMAGED
  */
-export const readDocuments = async (db: Queryable, where: Sql) => {
-  const rows = await db.query<{ callId: string; revision: number; body: Buffer }>`
-      SELECT call_id AS "callId", revision, body FROM ledger_documents WHERE ${where}`;
-  // On this thread: a trip to another one costs more than most documents.
-  const read = (body: Buffer) => JSON.parse(unpackDocument(body).toString('utf8')) as CallDocument;
-  return rows.map(({ body, ...row }) => ({ ...row, document: read(body) }));
-};
+export const readDocuments = async (db: Queryable, where: Sql) =>
+  (await readStored(db, where)).map((stored) => {
+    const bytes = readIntact(stored);
+    if (bytes === undefined) throw documentLost(stored.callId);
+    return { callId: stored.callId, revision: stored.revision, document: parse(bytes) };
+  });
 
 /** Documents in memory at once. */
 const documentsAtOnce = 200;
@@ -315,8 +357,10 @@ const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<st
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
-  for (const { callId, document } of await readDocuments(tx, sql`call_id = ANY(${ids})`))
-    rows.set(callId, { ...rowOf(rows, callId), document });
+  for (const stored of await readStored(tx, sql`call_id = ANY(${ids})`)) {
+    const bytes = readIntact(stored);
+    if (bytes) rows.set(stored.callId, { ...rowOf(rows, stored.callId), document: parse(bytes) });
+  }
 };
 
 /** In statements. */
@@ -429,17 +473,19 @@ const writeDocuments = async (
   if (rows.length === 0) return;
   const unread = sumUnread(rows) - sumUnread(replaced);
   if (unread > 0) await tx.query`INSERT INTO counters VALUES ('unread', ${unread})`;
-  const gone = replaced.map(({ callId }) => callId);
-  if (gone.length > 0) await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${gone})`;
+  // Also of calls that are new: somebody may have deleted their rows of the ledger alone.
+  await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${rows.map(({ callId }) => callId)})`;
   const bodies = await packDocuments(rows);
   const subjects = rows.map(({ document, rules }) => index?.whileFolded(document ?? {}, rules));
   const writer = new BinaryCopyWriter();
   rows.forEach((row, at) => {
     const hashes = subjects[at];
-    writer.row(5);
+    const body = bodies[at] as Buffer;
+    writer.row(6);
     writer.text(row.callId);
     writer.int4(row.revision);
-    writer.bytes(bodies[at] as Buffer);
+    writer.bytes(body);
+    writer.bytes(digestOf(row.callId, body));
     if (index === undefined || hashes === undefined) {
       writer.null();
       writer.null();
@@ -448,7 +494,7 @@ const writeDocuments = async (
       writer.int4(index.version);
     }
   });
-  await writer.send(tx.client, 'ledger_documents (call_id, revision, body, subjects, subjects_version)');
+  await writer.send(tx.client, 'ledger_documents (call_id, revision, body, digest, subjects, subjects_version)');
 };
 
 /**

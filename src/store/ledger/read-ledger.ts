@@ -3,7 +3,7 @@
 import type { LedgerRow } from '../../calls/fold.ts';
 import { readPages } from '../../lib/pages.ts';
 import { type Queryable, raw, type Sql, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
-import { readDocuments, readRows } from './ledger.ts';
+import { documentLost, readDocuments, readRows } from './ledger.ts';
 
 /** The ledger's column of an axis: the call's own time or its end of processing. */
 export type LedgerAxis = 'call_timestamp' | 'processed_at';
@@ -134,6 +134,7 @@ const readCalls = async function* (db: Queryable, pages: AsyncIterable<readonly 
     const rows = await readRows(db, ids);
     for (const id of ids) {
       const row = rows.get(id);
+      if (row?.document === null) throw documentLost(id);
       if (row !== undefined && !row.tombstone) yield row;
     }
   }

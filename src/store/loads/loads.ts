@@ -158,7 +158,8 @@ export const requestRewrite = (db: Queryable, warehouse: string, callIds: readon
        FROM nextval('rewrite_requests') AS number, unnest(${callIds}::text[]) AS id LEFT JOIN ledger l ON l.call_id = id
       ORDER BY id COLLATE "C"
      ON CONFLICT (warehouse, call_id) DO UPDATE
-        SET pending = true, rewrite = excluded.rewrite, queue_position = excluded.queue_position`;
+        SET pending = true, rewrite = excluded.rewrite, queue_position = excluded.queue_position,
+            applied_revision = least(warehouse_calls.applied_revision, (SELECT revision FROM ledger WHERE call_id = excluded.call_id))`;
 
 type QueuedCall = { readonly id: string; readonly position: number };
 

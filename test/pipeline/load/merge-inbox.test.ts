@@ -100,6 +100,13 @@ test.each<[string, (TestDelivery | undefined)[], string, { readonly asked?: true
   expect(await documentOf()).toMatchObject(document);
 });
 
+test('the outcome of a delivery: quarantined, and asked of the API: altered after it was verified', async () => {
+  await deliver(pipeline.store, [void0]);
+  await pipeline.query(`UPDATE inbox SET body = '{"unique_id":"c"}'`);
+  expect(await merge()).toMatchObject({ outcomes: { quarantined: 1 } });
+  expect(await rereads()).toEqual(['c']);
+});
+
 test('where each change is to be confirmed, the API is asked after every delivery', async () => {
   await deliver(pipeline.store, [void0, delivery(body({ status: 'void' }, 'd'), 0)]);
   expect(await mergeBatch({ ...pipeline.deps, confirmWebhooks: true }, 10)).toMatchObject({ doubted: 2 });

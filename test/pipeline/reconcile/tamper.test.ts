@@ -1,7 +1,52 @@
-import { test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { rereadCalls } from '../../../src/pipeline/read/reread-windows.ts';
+import { listRefused, requestRewrite } from '../../../src/store/loads/loads.ts';
+import { day, openInstallation } from './installation.ts';
 import { findTampering } from './tamper-cases.ts';
 
 // `npm run campaign -- warehouse tamper` alters 1,000 values.
 test('rows that were altered, deleted and added in a warehouse are found at level rows, and healed', async () => {
   await findTampering({ calls: 24, altered: 8, moved: 3, deleted: 2, added: 3, raised: 4, again: false });
+});
+
+/** The first five lose the document that was stored of the call. */
+const alterations = [
+  `UPDATE ledger_documents d SET (body, digest) = (SELECT body, digest FROM ledger_documents WHERE call_id <> $1 LIMIT 1)`,
+  `UPDATE ledger_documents d SET body = (SELECT body FROM ledger_documents WHERE call_id <> $1 LIMIT 1)`,
+  `UPDATE ledger_documents d SET body = '\\x06'`,
+  'UPDATE ledger_documents d SET body = substr(body, 1, 40), digest = NULL',
+  'DELETE FROM ledger_documents d',
+  'DELETE FROM ledger d',
+  'UPDATE ledger d SET revision = revision + 7',
+  'UPDATE ledger d SET revision = 0',
+  'UPDATE warehouse_calls d SET applied_revision = 99',
+  'UPDATE warehouse_calls d SET applied_revision = 0',
+  'DELETE FROM warehouse_calls d',
+];
+
+test('rows that were altered or deleted in the ledger reach no warehouse and are no proof, and are healed', async () => {
+  const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
+  const from = new Date(Date.parse(to) - 86_400_000).toISOString();
+  const here = await openInstallation({ simulator: { seed: 12, calls: { count: alterations.length + 1, from, to } } });
+  onTestFinished(here.close);
+  const reconcile = () =>
+    here.reconcile({ range: { from: here.range.from, to: here.range.from + 2 * day }, force: true });
+  const rows = () =>
+    here.warehouse.query(`SELECT to_jsonb(c) - '{revision,load_id,first_seen_at,last_seen_at,changed_at,content_hash,call_changed_at}'::text[] AS row
+      FROM calls c ORDER BY call_id`);
+  await here.backfill();
+  await here.drain();
+  const before = await rows();
+  const ids = await here.store.column<string>`SELECT call_id FROM ledger ORDER BY call_id`;
+  for (const [at, sql] of alterations.entries()) await here.query(`${sql} WHERE d.call_id = $1`, [ids[at]]);
+  await requestRewrite(here.store, 'main', ids.slice(0, 1));
+  await here.drain();
+  expect(await listRefused(here.store)).toMatchObject([
+    { callId: ids[0], why: expect.stringContaining('LEDGER_DAMAGED') },
+  ]);
+  expect(await reconcile()).toMatchObject({ failed: 0, unproven: 1 });
+  expect(await rows()).toEqual(before);
+  expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 5, failed: 0 });
+  expect(await reconcile()).toMatchObject({ failed: 0, unproven: 0, healed: 0 });
+  expect(await rows()).toEqual(before);
 });
