@@ -159,7 +159,7 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     age: () => null,
     say: (_, [, value]) =>
       `Deliveries differ for ${countOf(value, 'call')}, and callsync cannot ask the service which one is right.`,
-    command: 'callsync backfill --force --from DATE',
+    command: 'callsync backfill --force --from DATE --to DATE',
   },
   unproven: {
     severity: 'warning',

@@ -111,7 +111,9 @@ const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: Abo
     for (const read of (await deps.listRead({ from, to: settledTo })).toReversed()) {
       const end = Math.floor(Math.min(read.to, settledTo) / day) * day;
       if (end - day < Math.max(read.from, from)) continue;
-      deps.say(`  first day  ${dateOf((end - day) / 1000)}: ${await deps.compare({ from: end - day, to: end })}`);
+      deps.say(
+        `  first day  ${dateOf((end - day) / 1000)}, the newest settled: ${await deps.compare({ from: end - day, to: end })}`,
+      );
       return;
     }
   }

@@ -60,6 +60,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     await folder.configure({ ...configOf(), webhook: { secrets: [{ name: 'main', secret: 'x' }] } });
     const wrong: readonly (readonly [RegExp, ...string[]])[] = [
       [/unknown command 'nonsense'/, 'nonsense'],
+      [/unknown command 'nonsense'/, 'help', 'nonsense'],
       [/whole number/, 'probe', '--max-requests', 'many'],
       [/whole number from 1 to 256/, 'backfill', '--from', '2025-01-01', '--concurrency', 'abc'],
       [/whole number from 1 to 256/, 'backfill', 'concurrency', 'some', '0'],

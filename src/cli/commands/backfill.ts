@@ -4,7 +4,7 @@ import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate 
 import { withServices } from '../../app/services.ts';
 import type { TemporalService } from '../../app/temporal.ts';
 import { beginBackfill, listBackfills, openTemporal, untilNow, withTemporal } from '../../app/temporal.ts';
-import { countOf } from '../../lib/count-of.ts';
+import { countOf, formatSpan } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { say } from '../../lib/say.ts';
 import { iso } from '../../lib/timestamps.ts';
@@ -122,7 +122,7 @@ const describeSchedule = (facts: ReturnType<typeof factsOf>): string =>
   [
     `${facts.name}: ${facts.paused ? 'paused' : 'on'}`,
     `  next runs   ${facts.nextRuns.join(', ') || 'none'}`,
-    `  overlap     ${facts.overlapPolicy}; a missed run may begin up to ${facts.catchupWindowSeconds} s late`,
+    `  overlap     ${facts.overlapPolicy?.toLowerCase()}; a missed run may begin up to ${formatSpan(facts.catchupWindowSeconds)} late`,
     `  runs        ${facts.runs} begun, ${facts.skippedForOverlap} skipped because an earlier run continued, ${facts.missedBeyondCatchup} missed beyond that`,
   ].join('\n');
 

@@ -12,7 +12,7 @@ import { endWith, print, untilStopped } from '../shell/output.ts';
 import { createImportView } from '../shell/progress.ts';
 
 const describe = (file: string, { records, refused, changed }: ImportProgress) =>
-  `${file}: ${countOf(records, 'record')}, ${countOf(changed, 'call')} new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
+  `${file}: ${countOf(records, 'record')}, ${countOf(changed, 'call')} new, changed or seen earlier${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
 
 /** Before anything is started: a mistyped name is said at once, and nothing is imported halfway. */
 const checkReadable = async (files: readonly string[]): Promise<void> => {

@@ -220,6 +220,7 @@ export default group({
       does: 'check the signature of a receipt; needs no configuration and no secret',
       args: [argument('<file>', 'file with the output of callsync erase --json')],
       options: { publicKey: publicKeyOption },
+      shared: 'json',
       examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
       remarks: 'Exit code 5: the signature is wrong.',
       /** Needs neither a configuration nor a secret. */

@@ -86,7 +86,7 @@ export default group({
             open: key && createOpener(key.readBytes()),
           });
           const { replayed, refused, changed } = result;
-          const text = `${replayed} replayed (${countOf(changed, 'call')} new or changed), ${refused} still unreadable.`;
+          const text = `${replayed} replayed (${countOf(changed, 'call')} new, changed or seen earlier), ${refused} still unreadable.`;
           const isShort = !all && tellAbsent(ids.length - replayed - refused);
           return [result, text, (isShort || refused > 0) && 'incomplete'];
         });

@@ -45,6 +45,7 @@ export default group({
       does: 'check the signature of a report; needs no configuration and no secret',
       args: [argument('<file>', 'the JSON or the page')],
       options: { publicKey: publicKeyOption },
+      shared: 'json',
       examples: ['callsync report verify callsync-report-2026-10.html --public-key callsync.pem'],
       remarks: 'Exit code 5: the report was changed. A page is checked by the version of callsync that made it.',
       run: async (file, { publicKey }) => {

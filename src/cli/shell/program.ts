@@ -42,7 +42,9 @@ export const runProgram = async (words: readonly string[]): Promise<void> => {
   let program: Command | undefined;
   try {
     program = await createProgram((name) => name === asked);
-    await program.parseAsync(words, { from: 'user' });
+    // Commander answers `help nonsense` with the help of all, and names no failure.
+    const isUnknown = words[0] === 'help' && asked !== undefined && !(asked in commandsDo);
+    await program.parseAsync(isUnknown ? [asked] : words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportFailure(error, words.includes('--json'));
     const command = program?.commands.find((candidate) => candidate.name() === asked);

@@ -221,12 +221,14 @@ type Compared = ReadonlyMap<Warehouse, Comparison>;
 const mostRereads = 5_000;
 
 /** Raises the ledger above everything that the warehouses hold. */
-const beginEpoch = async ({ store, warehouses }: LedgerCheckDeps, epoch: number, compared: Compared) => {
+const beginEpoch = async ({ store, warehouses, say }: LedgerCheckDeps, epoch: number, compared: Compared) => {
   // A backup may be older than the registration of a warehouse.
   for (const { name } of warehouses) await registerWarehouse(store, name, flattenVersion);
   let highest = 0;
   for (const warehouse of compared.keys())
     highest = Math.max(highest, (await warehouse.restore?.findHighestEpoch()) ?? 0);
+  if (epoch === 0 && highest > 0)
+    say('This ledger is new, and a warehouse has calls of another one. If that one still runs, use another schema.');
   return await issueEpoch(store, epoch === 0 ? 'created' : 'restored', highest, true);
 };
 
@@ -240,7 +242,7 @@ const healLedger = async ({ store, say }: LedgerCheckDeps, epoch: number, compar
     for (const id of await listForgotten(store, warehouse, unknown, mostRereads)) forgotten.add(id);
   await requestRereads(store, [...forgotten], 'restored');
   say(
-    `The ledger lacks loads or dates that a warehouse has. callsync began epoch ${epoch}, sends all calls again, and asks the service for ${forgotten.size} calls.`,
+    `The ledger lacks loads or dates that a warehouse has. If nobody restored it, another deployment loads that warehouse, and each needs its own schema. callsync began epoch ${epoch}, sends all calls again, and asks the service for ${forgotten.size} calls.`,
   );
 };
 

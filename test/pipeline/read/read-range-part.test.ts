@@ -326,7 +326,7 @@ test('a list without an endpoint for one call: an unanswered one is shown until 
   }
   expect(await figures()).toMatchObject({ count: 0, unanswered: 2 });
   const [wrong] = judge(await readHealth(pipeline.store)).filter((one) => one.condition === 'reread_unanswered');
-  const command = 'callsync backfill --force --from DATE';
+  const command = 'callsync backfill --force --from DATE --to DATE';
   expect(wrong).toMatchObject({ summary: expect.stringContaining('2 calls'), command });
   const later = (Date.now() + 3_600_000) * 1000;
   await pipeline.observe([observationOf('nobody', later), observationOf('timeless', later, {}, 'webhook')]);
