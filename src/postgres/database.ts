@@ -237,7 +237,12 @@ const clientOf = (url: ConnectionUrl) =>
     constructor(config?: pg.ClientConfig) {
       const text = typeof url === 'string' ? url : url();
       if (splitsPassword.test(text)) throw Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' });
-      super({ ...config, connectionString: text });
+      // As the driver does; it would print a warning about these words.
+      const connectionString = text.replace(
+        /([?&]sslmode=)(prefer|require|verify-ca)(?!.*uselibpqcompat)/,
+        '$1verify-full',
+      );
+      super({ ...config, connectionString });
     }
 
     override query(...[asked, values, ...rest]: unknown[]): never {

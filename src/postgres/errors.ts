@@ -19,9 +19,10 @@ terminal | DATABASE_URL_INVALID | ^open | A file in the connection URL of the �
 terminal | DATABASE_UNTRUSTED | ^untrusted | The TLS certificate of the … cannot be trusted. | Renew the certificate of the server, or name its CA in the connection URL: sslmode=verify-full&sslrootcert=FILE.
 terminal | DATABASE_UNTRUSTED | ^ .*support SSL | The … takes no TLS connections. | Switch TLS on at the server (ssl = on). If you trust the network, remove sslmode from the connection URL.
 terminal | DATABASE_CREDENTIALS | ^28P01|^ SASL | The … refuses the user or password. | Correct the user and password in its connection URL, then run callsync doctor.
-terminal | DATABASE_CREDENTIALS | ^28 | The … refuses this connection. | If the server takes TLS only ("no encryption"), add sslmode=require to the connection URL, and sslrootcert=FILE for a private CA. Otherwise, correct the user, or its entry in pg_hba.conf.
+terminal | DATABASE_CREDENTIALS | ^28 | The … refuses this connection. | If the server takes TLS only ("no encryption"), add sslmode=verify-full to the connection URL, and sslrootcert=FILE for a private CA. Otherwise, correct the user, or its entry in pg_hba.conf.
 terminal | DATABASE_POOLING | ^08P01 .*(user|auth) | The pooler of the … does not know the user. | Add the user to auth_file of the pooler, or set auth_query. For queries, you can also set reader_url_file of the warehouse to the URL of a role that the pooler knows.
 terminal | DATABASE_MISSING | ^3D000 | The database of the … does not exist. | Create it (createdb NAME), or correct its name in the connection URL.
+terminal | DATABASE_PERMISSION | ^42501 .*row-level | A policy of row-level security hides rows of the … from callsync. | Run ALTER TABLE NAME NO FORCE ROW LEVEL SECURITY, or give the user BYPASSRLS.
 terminal | DATABASE_PERMISSION | ^42501 | The user of the … lacks a permission. | Grant CREATE on the database, or USAGE and CREATE on its schema. The user must own the tables of callsync.
 transient | DATABASE_READ_ONLY | ^25006 | The … takes no writes. | Name the primary server in the connection URL: this one is a standby, or has default_transaction_read_only = on.
 transient | DATABASE_INCOMPLETE | ^(42P01|3F000|42883|42P10) | Tables of the … are missing. | If somebody dropped or restored them, follow docs/guides/backup-restore.md.

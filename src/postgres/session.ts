@@ -17,6 +17,8 @@ export const fixedSettings = {
   array_nulls: 'on',
   gin_fuzzy_search_limit: '0',
   session_replication_role: 'origin',
+  // A policy that hides rows is an error: without them, exports and comparisons would be wrong in silence.
+  row_security: 'off',
   // The receiver answers for durable deliveries. Only `off` breaks that: other values choose among servers.
   synchronous_commit: 'on',
   // Idle connections hold session locks and listen for deliveries. PostgreSQL 17 and later have the last one.

@@ -69,5 +69,5 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
 
   // The day has its verdict by now.
   const restarted = await folder.run(argsOf('--url', url, '--restart'));
-  expect(restarted.stderr).toMatch(/first day {2}\d{4}-\d\d-\d\d: proven\n/);
+  expect(restarted.stderr).toMatch(/first day {2}\d{4}-\d\d-\d\d, the newest settled: proven\n/);
 });

@@ -178,6 +178,7 @@ test.each([
   ],
   ['CREATE TABLE own ()', 'CONFLICT', '42P07, relation "own" already exists', 'Rename'],
   ['SELECT * FROM pg_authid', 'PERMISSION', '42501, permission denied for table pg_authid', 'Grant'],
+  ['SELECT * FROM hidden', 'PERMISSION', '42501, query would be affected by row-level security policy', 'BYPASSRLS'],
   [
     "SET statement_timeout = 1; SELECT pg_sleep(5), 'secret'",
     'TIMEOUT',
@@ -187,6 +188,7 @@ test.each([
   ['SET transaction_read_only = on; CREATE TABLE new ()', 'READ_ONLY', '25006, cannot execute CREATE', 'primary'],
 ])('an error of the database keeps its state and objects, and has a next step: %s', async (sql, code, reason, hint) => {
   await db.pool.query(`CREATE TABLE IF NOT EXISTS own (id integer PRIMARY KEY, needed text NOT NULL);
+    CREATE TABLE IF NOT EXISTS hidden (); ALTER TABLE hidden ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
     CREATE TABLE IF NOT EXISTS other (id integer REFERENCES own, t text);
     CREATE OR REPLACE VIEW theirs AS SELECT 1 AS one; CREATE OR REPLACE VIEW mine AS SELECT one FROM theirs`);
   const one = open();

@@ -117,7 +117,7 @@ test('a server that takes TLS only, as managed ones do, is named so, and works a
     await runOnServer(server.adminUrl, `ALTER SYSTEM SET ${setting}`);
   await writeFile(file, 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
   await runOnServer(server.adminUrl, 'SELECT pg_reload_conf()');
-  const refusal = { code: 'DATABASE_CREDENTIALS', hint: expect.stringContaining('sslmode=require') };
+  const refusal = { code: 'DATABASE_CREDENTIALS', hint: expect.stringContaining('sslmode=verify-full') };
   await expect.poll(() => askAt(server.url).catch((error: unknown) => error)).toMatchObject(refusal);
   await expect(askAt(server.url)).rejects.toThrow(/SQLSTATE 28000, .*no encryption/);
   await expect(askAt(`${server.url}?sslmode=require`)).rejects.toMatchObject({ code: 'DATABASE_UNTRUSTED' });

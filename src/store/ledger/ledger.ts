@@ -304,23 +304,21 @@ export const readRows = (db: Queryable, callIds: readonly string[]): Promise<Rea
   return select(db, sql`, d.body, d.digest FROM ledger l LEFT JOIN ledger_documents d USING (call_id) WHERE ${known}`);
 };
 
-const readStored = (db: Queryable, where: Sql) =>
-  db.query<StoredDocument & { readonly revision: number }>`
-      SELECT call_id AS "callId", revision, body, digest FROM ledger_documents WHERE ${where}`;
-
-// On this thread: a trip to another one costs more than most documents.
-const parse = (bytes: Buffer) => JSON.parse(bytes.toString('utf8')) as CallDocument;
-
 /**
  * Documents only, in the order of the statement, without the registers of their fields. @param where condition on
- * `ledger_documents` @throws CallsyncError LEDGER_DAMAGED
+ * `ledger_documents` @param passLost leaves out lost documents @throws CallsyncError LEDGER_DAMAGED
  */
-export const readDocuments = async (db: Queryable, where: Sql) =>
-  (await readStored(db, where)).map((stored) => {
-    const bytes = readIntact(stored);
-    if (bytes === undefined) throw documentLost(stored.callId);
-    return { callId: stored.callId, revision: stored.revision, document: parse(bytes) };
+export const readDocuments = async (db: Queryable, where: Sql, passLost = false) => {
+  const rows = await db.query<StoredDocument & { readonly revision: number }>`
+      SELECT call_id AS "callId", revision, body, digest FROM ledger_documents WHERE ${where}`;
+  return rows.flatMap((row) => {
+    const bytes = readIntact(row);
+    if (bytes === undefined && !passLost) throw documentLost(row.callId);
+    // On this thread: a trip to another one costs more than most documents.
+    const document = bytes && (JSON.parse(bytes.toString('utf8')) as CallDocument);
+    return document === undefined ? [] : { callId: row.callId, revision: row.revision, document };
   });
+};
 
 /** Documents in memory at once. */
 const documentsAtOnce = 200;
@@ -357,10 +355,8 @@ const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<st
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
-  for (const stored of await readStored(tx, sql`call_id = ANY(${ids})`)) {
-    const bytes = readIntact(stored);
-    if (bytes) rows.set(stored.callId, { ...rowOf(rows, stored.callId), document: parse(bytes) });
-  }
+  for (const { callId, document } of await readDocuments(tx, sql`call_id = ANY(${ids})`, true))
+    rows.set(callId, { ...rowOf(rows, callId), document });
 };
 
 /** In statements. */

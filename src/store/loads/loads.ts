@@ -335,6 +335,12 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
          FROM load_calls s JOIN ledger l USING (call_id) CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} locked
         WHERE s.load_id = ${load.loadId} AND w.ctid = locked.ctid
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= (${load.epoch}, s.revision, ${load.flattenVersion})`;
+    // Somebody set the ledger back, or deleted rows of it: until the day is reconciled, every load of the call would lose.
+    await tx.query`UPDATE warehouse_calls w SET refused = 'its row is newer than the ledger: callsync reconcile --force over its day',
+              queue_position = queue_position(${urgencies.refused}, now())
+         FROM load_calls s JOIN ledger l USING (call_id) CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} locked
+        WHERE s.load_id = ${load.loadId} AND w.ctid = locked.ctid AND NOT l.tombstone
+          AND s.revision = l.revision AND w.applied_revision > l.revision AND w.applied_epoch = ${load.epoch}`;
     const known = await tx.query`
         UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = ${load.loadId}
        RETURNING 1`;

@@ -45,6 +45,8 @@ export const openReader = (options: ReaderOptions): Reader => {
     max: 16,
     statementMs: options.queryMs,
     onConnect: async (connection) => {
+      // Policies may keep rows from readers.
+      await connection.query`SET row_security = on`;
       const { isShut } = await checkRights(connection, options);
       if (isShut && options.readerUrl === undefined) await make();
     },

@@ -19,7 +19,7 @@ const alterations = [
   'DELETE FROM ledger d',
   'UPDATE ledger d SET revision = revision + 7',
   'UPDATE ledger d SET revision = 0',
-  'UPDATE warehouse_calls d SET applied_revision = 99',
+  'UPDATE warehouse_calls d SET applied_revision = 99, pending = true',
   'UPDATE warehouse_calls d SET applied_revision = 0',
   'DELETE FROM warehouse_calls d',
 ];
@@ -43,6 +43,7 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   await here.drain();
   expect(await listRefused(here.store)).toMatchObject([
     { callId: ids[0], why: expect.stringContaining('LEDGER_DAMAGED') },
+    { callId: ids[8], why: expect.stringContaining('newer than the ledger') },
   ]);
   expect(await reconcile()).toMatchObject({ failed: 0, unproven: 1 });
   expect(await rows()).toEqual(before);
