@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import * as sign from './json-signs.ts';
 import { parseQuietly } from './parse-json.ts';
+import { rememberRecent } from './recent.ts';
 
 // Bound here: a look into another module for each byte takes as long as the byte.
 const {
@@ -33,22 +34,18 @@ const encoded = Symbol('encoded fields');
 
 type Holder = { readonly [encoded]?: Record<string, { readonly bytes: Buffer; readonly value: unknown }> };
 
-const makeGetter = (name: string) =>
-  function get(this: Holder): unknown {
-    const field = this[encoded]?.[name];
-    return field?.value === undefined ? JSON.parse(`${field?.bytes}`) : field.value;
-  };
-
-/** By the name of the field: objects with getters of their own would each have a layout of their own. */
-const getters = new Map<string, ReturnType<typeof makeGetter>>();
 /** Names of fields may come without end. */
 const mostGetters = 500;
 
-const getterOf = (name: string): ReturnType<typeof makeGetter> => {
-  const get = getters.get(name) ?? makeGetter(name);
-  if (getters.size < mostGetters) getters.set(name, get);
-  return get;
-};
+/** By the name of the field: objects with getters of their own would each have a layout of their own. */
+const getterOf = rememberRecent(
+  mostGetters,
+  (name) =>
+    function get(this: Holder): unknown {
+      const field = this[encoded]?.[name];
+      return field?.value === undefined ? JSON.parse(`${field?.bytes}`) : field.value;
+    },
+);
 
 /**
  * Defines a field of `target` by its bytes, as JSON.stringify would write them.

@@ -1,6 +1,7 @@
 /** Questions of a probe about a list, and the table of names that it tries. The records must show each answer. */
 import { callFields } from '../../../schemas/call.ts';
 import { type ListConfig, type PaginationConfig, paginationSchema } from '../../../schemas/config/list.ts';
+import { countEach } from '../../lib/count-of.ts';
 import { isObject, valueAt } from '../../lib/parse-json.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
 import { isEmpty } from '../list/observe.ts';
@@ -320,16 +321,14 @@ const partOf = (times: readonly Micros[]): readonly [Micros, Micros] | undefined
 
 /** Top-level fields of records that hold a time nearly everywhere; a parameter usually bears the name of its field. */
 const timeFields = ({ records }: Look, param: string): string[] => {
-  const counts = new Map<string, number>();
-  for (const record of records) {
-    for (const [name, value] of Object.entries(record)) {
-      const looksLikeTime = typeof value === 'string' || /time|date|_at$|qualified/i.test(name);
-      if (looksLikeTime && parseTimestamp(value) !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
-    }
-  }
+  const timeName = ([name, value]: [string, unknown]): string | never[] => {
+    const mayBeTime = typeof value === 'string' || /time|date|_at$|qualified/i.test(name);
+    return mayBeTime && parseTimestamp(value) !== undefined ? name : [];
+  };
+  const named = records.flatMap((record) => Object.entries(record).flatMap(timeName));
   const rank = (field: string): number =>
     param.toLowerCase().startsWith(field.toLowerCase()) ? 0 : field === 'timestamp' ? 1 : 2;
-  const usual = [...counts].filter(([, count]) => count >= records.length * 0.8).map(([name]) => name);
+  const usual = [...countEach(named)].filter(([, count]) => count >= records.length * 0.8).map(([name]) => name);
   return usual.sort((a, b) => rank(a) - rank(b));
 };
 
