@@ -4,7 +4,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -131,10 +131,8 @@ test('airflow: a task waits for proof, and the next one runs on proven days alon
   const home = join(folder, 'airflow');
   await mkdir(join(home, 'bin'), { recursive: true });
   const scripts = { callsync: `exec ${process.execPath} ${program} "$@"`, dbt: `echo "$*" >> ${home}/built` };
-  for (const [name, text] of Object.entries(scripts)) {
-    await writeFile(join(home, 'bin', name), `#!/bin/sh\n${text}\n`);
-    await chmod(join(home, 'bin', name), 0o755);
-  }
+  for (const [name, text] of Object.entries(scripts))
+    await writeFile(join(home, 'bin', name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   const core = { AIRFLOW__CORE__DAGS_FOLDER: join(deploy, 'airflow'), AIRFLOW__CORE__LOAD_EXAMPLES: 'False' };
   const own = { CALLSYNC_CONFIG: join(folder, 'demo/callsync.yaml'), CALLSYNC_AWAIT_TIMEOUT: '20s' };
   const PATH = `${home}/bin:${bin}:${process.env.PATH}`;
@@ -173,8 +171,7 @@ describe('examples', () => {
     await cp(join(root, 'dbt'), join(folder, 'dbt/dbt'), { recursive: true });
     const bin = join(folder, 'dbt/bin');
     await mkdir(bin, { recursive: true });
-    await writeFile(join(bin, 'callsync'), `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`);
-    await chmod(join(bin, 'callsync'), 0o755);
+    await writeFile(join(bin, 'callsync'), `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`, { mode: 0o755 });
     const { hostname, port, username, password, pathname } = new URL(url);
     const login = { PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password };
     const PATH = `${bin}:${programsOf('postgres')}:${process.env.PATH}`;

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer } from 'node:https';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openReceiver } from '../../src/app/open-receiver.ts';
@@ -18,7 +17,7 @@ import { makeCertificate, type TestCertificate } from '../support/certificate.ts
 import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
 import { deleteSchedules } from '../support/installation.ts';
-import { listen } from '../support/listen.ts';
+import { listen, listenOn } from '../support/listen.ts';
 import { createDatabase, roleForTest, useDatabase } from '../support/postgres.ts';
 import { openSimulator } from '../support/simulator.ts';
 import { useTemporal } from '../support/temporal.ts';
@@ -251,10 +250,9 @@ test('the check of the public address tells private networks and unknown names f
 
 test('the check of the public address explains certificates', async () => {
   const certificateOf = async (pair: TestCertificate, ca?: string) => {
-    const server = createServer(pair).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    const [, finding] = await checkPublicUrl(new URL(`https://localhost:${port}/`), ca === undefined ? {} : { ca });
+    const server = createServer(pair);
+    const url = new URL(`https://localhost:${await listenOn(server)}/`);
+    const [, finding] = await checkPublicUrl(url, ca === undefined ? {} : { ca });
     server.close();
     return finding;
   };

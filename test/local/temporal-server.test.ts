@@ -1,12 +1,12 @@
-import { once } from 'node:events';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
 import { locateTemporalCli, startTemporalDevServer } from '../../src/local/temporal-server.ts';
 import { useFolder } from '../support/folder.ts';
+import { listenOn } from '../support/listen.ts';
 import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../support/until.ts';
 
@@ -57,10 +57,8 @@ test('begins no second server on the data of one that lives and is too slow to a
   const slow = createServer((socket) => {
     asked += 1;
     socket.destroy();
-  }).listen(0, '127.0.0.1');
-  await once(slow, 'listening');
-  const { port } = slow.address() as AddressInfo;
-  await writeFile(join(home, 'temporal.json'), JSON.stringify({ pid: process.pid, port }));
+  });
+  await writeFile(join(home, 'temporal.json'), JSON.stringify({ pid: process.pid, port: await listenOn(slow) }));
   const starting = startTemporalDevServer({ dataDir: home, headless: true });
   await Promise.race([starting, until('it is asked again and again', () => asked > 2)]);
   expect(await readdir(home)).not.toContain('temporal.log');

@@ -11,8 +11,14 @@ import { useDatabase } from '../support/postgres.ts';
 
 const database = useDatabase();
 const db = useOpened(async () => open());
-const open = (over: { readonly url?: string; readonly statementMs?: number } = {}): Database =>
+const open = (over: Partial<Parameters<typeof openDatabase>[0]> = {}): Database =>
   openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', ...over });
+/** With one connection, until the end of the test. */
+const openOne = (): Database => {
+  const one = open({ max: 1 });
+  onTestFinished(one.close);
+  return one;
+};
 
 /** Waits for its end, because a running server would answer. */
 const cut = async (client: pg.PoolClient) => {
@@ -43,8 +49,7 @@ test('a connection that is cut in mid-transaction is a transient error, and the 
 
 test('a statement is read once a connection, planned each time, and read anew for other columns', async () => {
   await db.pool.query('CREATE TABLE changing (a integer)');
-  const small = openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', max: 1 });
-  onTestFinished(() => small.close());
+  const small = openOne();
   const ask = () => small.transaction((tx) => tx.query`SELECT * FROM changing WHERE a > ${0}`);
   for (let time = 0; time < 7; time += 1) expect(await ask()).toEqual([]);
   const asked = sql`SELECT generic_plans::int AS generic, custom_plans::int AS custom FROM pg_prepared_statements WHERE statement LIKE ${'%changing%'}`;
@@ -56,8 +61,7 @@ test('a statement is read once a connection, planned each time, and read anew fo
 
 test('a connection that a failover leaves at a standby goes: the next one may reach the primary', async () => {
   await db.pool.query('CREATE TABLE written (a integer)');
-  const small = openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', max: 1 });
-  onTestFinished(() => small.close());
+  const small = openOne();
   await small.query('SET default_transaction_read_only = on');
   const write = () => small.transaction((tx) => tx.query`INSERT INTO written VALUES (${1})`);
   await expect(write()).rejects.toMatchObject({ code: 'DATABASE_READ_ONLY', kind: 'transient' });
@@ -191,17 +195,14 @@ test.each([
     CREATE TABLE IF NOT EXISTS hidden (); ALTER TABLE hidden ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
     CREATE TABLE IF NOT EXISTS other (id integer REFERENCES own, t text);
     CREATE OR REPLACE VIEW theirs AS SELECT 1 AS one; CREATE OR REPLACE VIEW mine AS SELECT one FROM theirs`);
-  const one = open();
-  onTestFinished(one.close);
-  const refused = one.query(sql);
+  const refused = openOne().query(sql);
   await expect(refused).rejects.toMatchObject({ code: `DATABASE_${code}`, hint: expect.stringContaining(hint) });
   await expect(refused).rejects.toThrow(`(SQLSTATE ${reason}`);
   await expect(refused).rejects.not.toThrow(/secret/);
 });
 
 test('a full pool is told apart from a server that is gone', async () => {
-  const one = openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', max: 1 });
-  onTestFinished(one.close);
+  const one = openOne();
   const slow = one.query('SELECT pg_sleep(11)');
   await expect(one.query('SELECT 1')).rejects.toMatchObject({ code: 'DATABASE_BUSY', kind: 'transient' });
   await slow;

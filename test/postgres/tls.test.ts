@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, chown, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -20,6 +20,7 @@ import { connectWorker } from '../../src/temporal/worker.ts';
 import { makeCertificate, type TestCertificate, writeCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
+import { listenOn } from '../support/listen.ts';
 import { runOnServer, startPostgres, useDatabase } from '../support/postgres.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
@@ -47,8 +48,7 @@ const serveTls = async (certificate: TestCertificate, to: URL): Promise<number> 
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  await once(server.listen(0), 'listening');
-  return (server.address() as AddressInfo).port;
+  return await listenOn(server);
 };
 
 const stunnel = '/usr/bin/stunnel4';

@@ -1,11 +1,10 @@
 /** A list may do anything behind callsync's back: either every call is read, or the window is reported. */
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { WindowResult } from '../../src/source/read/read-window.ts';
 import { settledRange } from '../support/settled-range.ts';
-import { openSimulator } from '../support/simulator.ts';
-import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
+import { listedIds, missingFrom, openSimulated, readSimulated, wholeRange } from './simulated.ts';
 
 type List = SourceConfigInput['list'];
 const activate = { preset: 'activate' };
@@ -14,9 +13,7 @@ const activate = { preset: 'activate' };
 const readAll = async (options: SimulatorOptions, list: List = activate, axis = 'qualified', windows = 2) => {
   const calls = { count: 400, utterances: 1, words: 2, otherShare: 0, ...settledRange, ...options.calls };
   const limits = { requests: 1_000_000, retry_base_ms: 1, retry_max_ms: 2, retries: 2 };
-  const simulator = await openSimulator({ ...options, calls });
-  const source = await simulatedSource(simulator, { list, limits });
-  onTestFinished(source.close);
+  const { simulator, source } = await openSimulated({ ...options, calls }, { list, limits });
   const { from, to } = wholeRange(simulator, axis);
   const length = (Date.parse(simulator.range.to) * 1000 - from) / (windows - 0.4);
   const borders = Array.from({ length: windows }, (_, index) => Math.round((from + index * length) / 1e3) * 1e3);

@@ -1,6 +1,8 @@
 /** A source that reads the simulated service. */
+import { onTestFinished } from 'vitest';
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { Observation } from '../../schemas/observation.ts';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { ReadDeps } from '../../src/pipeline/deps.ts';
 import { readRangePart } from '../../src/pipeline/read/read-range-part.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
@@ -9,6 +11,7 @@ import type { Window } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import { readWindow } from '../../src/source/read/read-window.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
+import { openSimulator } from '../support/simulator.ts';
 
 type PartInput = Parameters<typeof readRangePart>[1];
 type Simulator = Awaited<ReturnType<typeof startSimulator>>;
@@ -25,6 +28,14 @@ export const simulatedSource = async (
   section: Section = {},
   deps: NonNullable<Parameters<typeof createSource>[1]> = {},
 ): Promise<Source> => createSource(await simulatedConfig(simulator, section), deps);
+
+/** A simulated service, and a source that reads it, until the end of the test. */
+export const openSimulated = async (options: SimulatorOptions, section: Section) => {
+  const simulator = await openSimulator(options);
+  const source = await simulatedSource(simulator, section);
+  onTestFinished(source.close);
+  return { simulator, source };
+};
 
 /** Reads a part of a range as a backfill does, all of it unless told otherwise. */
 export const readPart = (

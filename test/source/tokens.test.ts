@@ -12,6 +12,11 @@ const file = join(useFolder('secret'), 'secret');
 
 const tokenRequests = ({ requests }: Awaited<ReturnType<typeof serve>>['server']): number =>
   requests.filter(({ path }) => path.startsWith('/realms/')).length;
+/** A token that was taken just now is no longer young, until the end of the test. */
+const letTokensAge = (): void => {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 61_000);
+  onTestFinished(() => clock.mockRestore());
+};
 const unsignedToken = (claims: object): string =>
   [{ alg: 'none' }, claims].map((part) => `${Buffer.from(JSON.stringify(part)).toString('base64url')}.`).join('');
 
@@ -218,9 +223,7 @@ test('a service that answers 403 to an ended token gets a new one; a young token
     await refusalOf(source.api.get(source.api.address('/calls', []), () => undefined, { retries: 0 })),
   ).toMatchObject({ code: 'ACCESS_DENIED' });
   expect(tokenRequests(server)).toBe(1);
-  const later = performance.now() + 61_000;
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
-  onTestFinished(() => clock.mockRestore());
+  letTokensAge();
   expect(await readAll(source)).toHaveLength(1);
   expect(tokenRequests(server)).toBe(2);
 });
@@ -232,9 +235,7 @@ test('a service that answers 403 for a used-up quota is not asked again with ano
     return ++refused > 1 ? json(response, 403, { detail: 'quota exceeded' }) : json(response, 200, [{}]);
   });
   expect(await readAll(source)).toHaveLength(1);
-  const later = performance.now() + 61_000;
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
-  onTestFinished(() => clock.mockRestore());
+  letTokensAge();
   const address = source.api.address('/calls', []);
   expect(await refusalOf(source.api.get(address, () => undefined, { retries: 0 }))).toMatchObject({
     code: 'SERVICE_QUOTA',

@@ -1,7 +1,8 @@
 /** A way to a server on this machine that a test makes slow, silent, or shuts and opens again. */
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { listenOn } from './listen.ts';
 
 /** @param target URL of the server. @param options.bytesPerSecond towards it, for each connection; answers are not held back. */
 export const openLink = async (target: string, { bytesPerSecond = Number.POSITIVE_INFINITY } = {}) => {
@@ -26,9 +27,7 @@ export const openLink = async (target: string, { bytesPerSecond = Number.POSITIV
     pass(near, far, bytesPerSecond);
     pass(far, near, Number.POSITIVE_INFINITY);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url.host = `127.0.0.1:${await listenOn(server)}`;
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };

@@ -1,12 +1,17 @@
 /** A server of HTTP on a free port of this machine, whose answers a test writes itself. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type RequestOptions, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+
+/** Has a server listen on a free port of this machine. @returns the port */
+export const listenOn = async (server: Pick<Server, 'listen' | 'address'>): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+};
 
 export const listen = async (answer: RequestListener) => {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const server = createServer(answer);
+  const port = await listenOn(server);
   return {
     server,
     url: `http://127.0.0.1:${port}`,

@@ -1,8 +1,8 @@
 /** A proxy that takes CONNECT: each tunnel leads to one server, whatever host it names. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { listenOn } from './listen.ts';
 
 /** @returns its address, until the end of the test, and the hosts that it was asked for, in order. */
 export const openProxy = async (serverUrl: string) => {
@@ -19,8 +19,6 @@ export const openProxy = async (serverUrl: string) => {
       one.on('error', () => undefined).on('close', () => other.destroy());
     onTestFinished(() => void onward.destroy());
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
   onTestFinished(() => void proxy.close());
-  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, hosts };
+  return { url: `http://127.0.0.1:${await listenOn(proxy)}`, hosts };
 };

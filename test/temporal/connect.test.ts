@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
@@ -10,6 +8,7 @@ import { connectClient, repeatWhileOpen } from '../../src/temporal/connect.ts';
 import { connectWorker } from '../../src/temporal/worker.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { useFolder } from '../support/folder.ts';
+import { listenOn } from '../support/listen.ts';
 import { useTemporal } from '../support/temporal.ts';
 
 const folder = useFolder('api-key');
@@ -23,12 +22,11 @@ test('an API key that is changed in its file takes effect in clients and workers
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
     stream.end(Buffer.alloc(5));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = `127.0.0.1:${await listenOn(server)}`;
   onTestFinished(() => void server.close());
   const file = join(folder, 'key');
   await writeFile(file, 'first\n');
   const config = temporalConfigSchema.parse({ api_key_file: file, tls: { enabled: false } });
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { client, connection } = await connectClient(config, address);
   const worker = await connectWorker(config, address, { refreshMs: 10 });
   expect(seen.length).toBeGreaterThan(0);

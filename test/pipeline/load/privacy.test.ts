@@ -52,6 +52,12 @@ const folder = useFolder('privacy');
 let deps: IngestDeps;
 /** Of the rules without the key, as the ledger has it. */
 const rulesOf = (version: string): string => version.slice(0, version.indexOf('.'));
+/** Dependencies of a worker with other rules. */
+const depsUnder = ({ sanitize, version }: Privacy): IngestDeps => ({
+  ...deps,
+  sanitize,
+  rulesVersion: rulesOf(version),
+});
 const underOthers = () => countUnderOthers(pipeline.store, rulesOf(privacy.version));
 
 beforeAll(() => {
@@ -236,13 +242,12 @@ test('workers and receivers with other rules: the doctor tells of ids that hold 
 });
 
 test('a call that a worker folded under looser rules comes under the present ones when it is seen again', async () => {
-  const { sanitize, version } = looser;
-  const earlier: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
+  const earlier = depsUnder(looser);
   await send([bodyOf('folded-looser')], looser);
   await pipeline.settle(earlier);
   const before = await pipeline.rowOf('folded-looser');
   expect(JSON.stringify(before?.document)).toContain(born);
-  expect(before?.rules).toBe(rulesOf(version));
+  expect(before?.rules).toBe(earlier.rulesVersion);
   expect(await check('privacy', { unreadable: 'drop' })).toMatchObject({
     outcome: 'warning',
     message: `1 call(s) are not under rules ${rulesOf(privacy.version)}, but under others or none.`,
@@ -285,8 +290,8 @@ test('a list of redactions that a sender wrote is in no table; once rules act, o
 
 test('values that one record of a call names go from the transcripts of all, in any order and once', async () => {
   const naming = openRules({ rules: [{ path: 'transcript.known_values', action: 'redact' }] });
-  const { sanitize, version } = naming;
-  const named: IngestDeps = { ...deps, sanitize, rulesVersion: rulesOf(version) };
+  const { sanitize } = naming;
+  const named = depsUnder(naming);
   const transcriptOf = (content: string) => ({
     transcript_json: { callData: [{ from: 'in', content, words: content.split(' ').map((value) => ({ value })) }] },
   });
@@ -331,7 +336,7 @@ test('values that one record of a call names go from the transcripts of all, in 
   );
   const rules = Object.keys(metadata).map((key) => ({ path: `metadata.${key}`, action: 'token' as const }));
   const many = openRules({ rules: [{ path: 'transcript.known_values', action: 'redact' }, ...rules] });
-  const withMany: IngestDeps = { ...deps, sanitize: many.sanitize, rulesVersion: rulesOf(many.version) };
+  const withMany = depsUnder(many);
   await send([JSON.stringify({ unique_id: 'as-bytes', metadata, ...heard })], many);
   await pipeline.settle(withMany);
   await pipeline.observe([polledAt('as-bytes', 1, contact)], withMany);

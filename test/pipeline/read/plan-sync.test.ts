@@ -1,17 +1,16 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import type { ErrorCode } from '../../../src/lib/error-codes.ts';
 import { transient } from '../../../src/lib/errors.ts';
 import { asSync, countRange, finishSync, planSync } from '../../../src/pipeline/read/plan-sync.ts';
 import * as windows from '../../../src/store/windows/windows.ts';
-import { readPart, simulatedSource, withList } from '../../source/simulated.ts';
+import { openSimulated, readPart, withList } from '../../source/simulated.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 import { column } from '../../support/rows.ts';
-import { openSimulator } from '../../support/simulator.ts';
 
 type SyncDeps = Parameters<typeof planSync>[0];
-type Simulator = Awaited<ReturnType<typeof openSimulator>>;
+type Simulator = Awaited<ReturnType<typeof openSimulated>>['simulator'];
 
 const pipeline = usePipeline();
 
@@ -26,9 +25,8 @@ const axis = 'qualified';
 /** A simulated service whose clock is `ahead` of ours by so many seconds. */
 const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
   const clock = { now: new Date(Date.now() + ahead * 1000).toISOString() };
-  const simulator = await openSimulator({ calls: { count: 10 }, clock });
-  const source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits: { retries: 0 } });
-  onTestFinished(() => source.close());
+  const section = { list: { preset: 'activate' }, limits: { retries: 0 } };
+  const { simulator, source } = await openSimulated({ calls: { count: 10 }, clock }, section);
   const deps: SyncDeps = {
     ...pipeline.deps,
     source,

@@ -141,6 +141,13 @@ describe('one load', () => {
   });
 });
 
+/** A ledger and a dataset, until the end of the test. */
+const openBoth = async () => {
+  const [pipeline, setup] = await Promise.all([openPipeline(), setUpStrict()]);
+  onTestFinished(async () => void (await Promise.all([pipeline.close(), setup.dispose()])));
+  return { pipeline, setup };
+};
+
 /** Where rows may be under dates that the ledger does not know, every commit looks for them, until the last is replaced. */
 test('the fence is cleared once no row of an earlier epoch is left', async () => {
   const clock = { now: Date.now() };
@@ -161,8 +168,7 @@ test('the fence is cleared once no row of an earlier epoch is left', async () =>
 });
 
 test('a call with too large a row for a load holds back no other, and the store names it', async () => {
-  const [pipeline, setup] = await Promise.all([openPipeline(), setUpStrict()]);
-  onTestFinished(async () => void (await Promise.all([pipeline.close(), setup.dispose()])));
+  const { pipeline, setup } = await openBoth();
   await register(pipeline.store, 'bq');
   setup.strict.limits.rowBytes = 100_000;
   const words = Array.from({ length: 5_000 }, (_, n) => ({ value: `word${n}`, start: n, length: 0.1, score: 0.9 }));
@@ -181,7 +187,7 @@ test('a call with too large a row for a load holds back no other, and the store 
 });
 
 test('a dataset whose calls the store has forgotten, or knows under another name, gets no call twice', async () => {
-  const [pipeline, setup] = await Promise.all([openPipeline(), setUpStrict()]);
+  const { pipeline, setup } = await openBoth();
   const { store, query } = pipeline;
   const short = { ...retention, inbox_retention: 1, quarantine_retention: 1, frame_retention: 1, load_retention: 1 };
   let observedAt = 0;
@@ -199,7 +205,6 @@ test('a dataset whose calls the store has forgotten, or knows under another name
     return (await rowsOfCall(warehouse, 'calls', 'moves')).map((row) => Number(row.call_timestamp) / 86_400_000_000);
   };
   const dayOf = (day: number) => Date.parse(`2026-01-0${day}T10:00:00Z`) / 86_400_000;
-  onTestFinished(async () => void (await Promise.all([pipeline.close(), setup.dispose()])));
   // More loads than one run of maintenance deletes: the ledger still knows those of the dataset.
   await register(store, 'bq');
   await query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, created_at)
