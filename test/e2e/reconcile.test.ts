@@ -1,8 +1,6 @@
 /** Reconciling and re-reading as workflows, with workers of the built command. */
 
 import { readFile, writeFile } from 'node:fs/promises';
-import { Client } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { WorkflowHandle } from '@temporalio/client';
 import { temporal as proto } from '@temporalio/proto';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -10,10 +8,10 @@ import { parse, stringify } from 'yaml';
 import { readProvenThrough, withdrawnVerdicts } from '../../src/store/windows/verdicts.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
+import { callTool, openAssistant } from '../support/assistant.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { digestTables } from '../support/digest-tables.ts';
 import { endProcess, installForTest, useInstallation } from '../support/installation.ts';
-import { program } from '../support/program.ts';
 import { column } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 
@@ -121,9 +119,7 @@ test('after an erasure, and after a call passed its limit, the proof is back wit
   };
   const withdrawn = async () =>
     (await column<number>(old.store, `SELECT count(*)::int FROM verdicts WHERE compared_by = 'none'`))[0] ?? 0;
-  const assistant = new Client({ name: 'test', version: '1' });
-  const args = [program, 'mcp', '--config', old.configPath];
-  await assistant.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'inherit' }));
+  const assistant = await openAssistant(old.configPath);
   onTestFinished(() => assistant.close());
   let page = '';
   const pageOf = (told: unknown) => (told as { operations: string }).operations;
@@ -133,12 +129,9 @@ test('after an erasure, and after a call passed its limit, the proof is back wit
     const { through } = await readProvenThrough(old.store, 'postgres');
     if (through !== Date.parse(range.to) * 1000 || told[0]?.toISOString() !== range.to) return false;
     // So say a tool of an assistant and the status page.
-    const { structuredContent } = await assistant.callTool({ name: 'completeness', arguments: {} });
-    const answer = structuredContent as { proven_through: string | null };
+    const { proven_through } = await callTool(assistant, 'completeness');
     const shown = await fetch(page).then((one) => one.text());
-    return (
-      Date.parse(answer.proven_through ?? '') === to && new RegExp(`Proven through[^]{0,120}${lastDay}`).test(shown)
-    );
+    return Date.parse(proven_through ?? '') === to && new RegExp(`Proven through[^]{0,120}${lastDay}`).test(shown);
   };
   /** After `before` withdrawals there was another one, and the proof is whole again. */
   const isBack = async (before: number) => {

@@ -1,8 +1,7 @@
 /** Assistants over a BigQuery warehouse: what is refused before it runs, and what the local one answers. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorCode } from '../../src/lib/error-codes.ts';
 import { terminal } from '../../src/lib/errors.ts';
@@ -12,9 +11,9 @@ import { createQueries } from '../../src/warehouse/bigquery/queries.ts';
 import { openReader } from '../../src/warehouse/bigquery/reader.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
+import { callTool, openAssistant } from '../support/assistant.ts';
 import { openCliFolder, withoutService } from '../support/cli.ts';
 import { useOpened } from '../support/opened.ts';
-import { program } from '../support/program.ts';
 
 const limits = { rows: 3, bytes: 100, billedBytes: 1_000 };
 
@@ -120,18 +119,11 @@ describe('the local BigQuery', () => {
       warehouses: { big: { type: 'bigquery', project, dataset, api_endpoint, marts_schema: `${dataset}_copies` } },
       analytics,
     });
-    assistant = new Client({ name: 'test', version: '1' });
-    const args = [program, 'mcp', '--config', `${folder.path}/callsync.yaml`, '--warehouse', 'big', '--transcripts'];
-    const server = { command: process.execPath, args, cwd: folder.path, stderr: 'inherit' } as const;
-    await assistant.connect(new StdioClientTransport(server));
+    assistant = await openAssistant(`${folder.path}/callsync.yaml`, ['--warehouse', 'big', '--transcripts']);
   });
   afterAll(() => assistant?.close());
 
-  const call = async (name: string, args: Record<string, unknown> = {}) => {
-    const { content, isError } = await assistant.callTool({ name, arguments: args });
-    const [{ text } = { text: '' }] = content as { readonly text: string }[];
-    return isError === true ? { refused: text } : JSON.parse(text);
-  };
+  const call = (name: string, args?: Record<string, unknown>) => callTool(assistant, name, args);
 
   test('answers with the numbers of the warehouse, and refuses what does not read it alone', async () => {
     const { project, dataset } = here.bigqueryPlace;

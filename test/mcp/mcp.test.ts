@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { type Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts } from '../../src/marts/render-views.ts';
@@ -8,10 +7,11 @@ import { demoAnalytics } from '../../src/simulator/demo/simulator-process.ts';
 import { openStore } from '../../src/store/store.ts';
 import { requireFrom } from '../../src/warehouse/warehouse.ts';
 import { fillPostgres, readDemoCalls } from '../marts/two-warehouses.ts';
+import { callTool as call, connectAssistant, openAssistant } from '../support/assistant.ts';
 import { openCliFolder, withoutService } from '../support/cli.ts';
 import { postTo } from '../support/listen.ts';
 import { connect as connectTo } from '../support/postgres.ts';
-import { program, startProgram } from '../support/program.ts';
+import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
 const calls = await readDemoCalls(120);
@@ -26,6 +26,7 @@ await requireFrom(here.postgres.warehouse, 'search').create();
 await (await openStore({ url: here.postgresUrl })).close();
 await folder.write('token', 'a-token-of-forty-characters-for-assistants');
 await folder.configure({ ...withoutService(here.postgresUrl), analytics: demoAnalytics });
+const configPath = `${folder.path}/callsync.yaml`;
 const closers: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
   for (const close of closers.reverse()) await close();
@@ -33,38 +34,25 @@ afterAll(async () => {
   await here.close();
 });
 
-const connect = async (transport: Parameters<Client['connect']>[0]): Promise<Client> => {
-  const one = new Client({ name: 'test', version: '1' });
-  await one.connect(transport);
+/** Closed behind the tests. */
+const kept = async (opening: Promise<Client>): Promise<Client> => {
+  const one = await opening;
   closers.push(() => one.close());
   return one;
 };
 
 const overHttp = (url: string, headers: Record<string, string> = {}): Promise<Client> =>
-  connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+  kept(connectAssistant(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })));
 
-const overStdio = (...options: string[]): Promise<Client> => overStdioOf([], options);
-
-const overStdioOf = (nodeOptions: readonly string[], options: readonly string[]): Promise<Client> => {
-  const args = [...nodeOptions, program, 'mcp', '--config', `${folder.path}/callsync.yaml`, ...options];
-  return connect(new StdioClientTransport({ command: process.execPath, args, cwd: folder.path, stderr: 'inherit' }));
-};
+const overStdio = (...options: string[]): Promise<Client> => kept(openAssistant(configPath, options));
 
 const serveHttp = async (...options: string[]): Promise<string> => {
-  const args = ['mcp', '--config', `${folder.path}/callsync.yaml`, '--http', '0', ...options];
+  const args = ['mcp', '--config', configPath, '--http', '0', ...options];
   const { child, stderr } = startProgram(args, { cwd: folder.path });
   closers.push(async () => void child.kill('SIGKILL'));
   const url = () => /https?:\S+\/mcp/.exec(stderr())?.[0];
   await until('it listens', () => url() !== undefined || child.exitCode !== null);
   return url() ?? expect.fail(stderr());
-};
-
-const call = async (one: Client, name: string, args: Record<string, unknown> = {}) => {
-  const { content, isError, structuredContent } = await one.callTool({ name, arguments: args });
-  const [{ text } = { text: '' }] = content as { readonly text: string }[];
-  if (isError === true) return { refused: text };
-  expect(structuredContent).toEqual(JSON.parse(text));
-  return { ...JSON.parse(text), text };
 };
 
 describe('over standard input and output', async () => {
@@ -188,8 +176,6 @@ describe('over standard input and output', async () => {
       'SELECT 1) AS q LIMIT 5) AS s) AS t; COMMIT; DELETE FROM calls; --',
       'SET ROLE callsync',
       "SELECT set_config('role', 'callsync', false)",
-      'SELECT content FROM calls.utterances',
-      'SELECT content FROM utterances',
       'SELECT value FROM words',
       'SELECT * FROM calls.metadata',
       'SELECT in_data FROM calls',
@@ -273,7 +259,9 @@ describe('over standard input and output', async () => {
     // In a container, the account can have a number and no name.
     const nameless =
       'import os from "node:os"; import { syncBuiltinESMExports as sync } from "node:module"; os.userInfo = () => { throw new Error("no name"); }; sync();';
-    const numbered = await overStdioOf(['--import', `data:text/javascript,${encodeURIComponent(nameless)}`], []);
+    const numbered = await kept(
+      openAssistant(configPath, [], ['--import', `data:text/javascript,${encodeURIComponent(nameless)}`]),
+    );
     await call(numbered, 'completeness');
     const [last] = await here.postgres.warehouse.query('SELECT actor FROM callsync.events ORDER BY at DESC LIMIT 1');
     expect(last?.actor).toMatch(/^uid \d+$/);
@@ -367,7 +355,7 @@ test('over HTTP, all tools answer on loopback; other names, origins and paths ar
 });
 
 test('over HTTP, a configured token is asked for; other addresses need a certificate, too', async () => {
-  const file = `${folder.path}/callsync.yaml`;
+  const file = configPath;
   const config = await readFile(file, 'utf8');
   const actor = { name: 'ada', token_file: `${folder.path}/token` };
   await folder.write('callsync.yaml', `${config}operations: ${JSON.stringify({ users: [actor] })}\n`);
