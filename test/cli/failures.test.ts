@@ -41,13 +41,6 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     expectFailure(await folder.run(['export', 'out', ...range]), 2, /The range is empty/);
   });
 
-  test('a wrong key names the key, and what may be meant', async () => {
-    await folder.configure({ ...configOf(), stor: { url: 'x' }, sync: { interval: 'soon' } });
-    const result = await folder.run(['status']);
-    expectFailure(result, 2, /stor/);
-    expect(result.stderr).toMatch(/sync\.interval/);
-  });
-
   test.each([
     ['an open quote', 'source:\n  base_url: "http://x\n', /line \d+: this is not valid YAML .*Close the quote/],
     ['a tab', 'source:\n\tbase_url: http://x\n', /line 2: this is not valid YAML .*does not allow tabs/],

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { ownColumns } from '../../schemas/config/analytics.ts';
@@ -6,6 +6,7 @@ import { resolveStart, syncConfigSchema } from '../../schemas/config/sync.ts';
 import { checkConfig, loadConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import { iso } from '../../src/lib/timestamps.ts';
 import { marts } from '../../src/marts/render-views.ts';
+import { listPresets, readPreset } from '../../src/source/presets/presets.ts';
 import { refusalOf } from '../source/local-server.ts';
 import { useFolder } from '../support/folder.ts';
 
@@ -54,12 +55,37 @@ test('a configuration refuses a lookback that is shorter than the settling time,
 });
 
 test('a configuration lies over its preset; null undoes a key of the preset, and sections may be empty', async () => {
-  const list = '  list:\n    preset: activate\n    max_results: 500\n    total_path:\n';
-  const { source, webhook, temporal } = await load(`${minimal}${list}temporal:\n  tls:\nsync:\n`);
-  expect(source.list).toMatchObject({ records: 'data', max_results: 500, pagination: { style: 'offset', size: 200 } });
+  const list = 'max_results: 500, total_path: , pagination: { style: offset, size: 50 }, exclude: [tags]';
+  const section = `  list: { preset: activate, ${list} }\n  limits: { requests: 10 }\n`;
+  const { source, webhook, temporal } = await load(`${minimal}${section}temporal:\n  tls:\nsync:\n`);
+  const expected = { records: 'data', max_results: 500, exclude: ['tags'], axis: 'qualified' };
+  expect(source).toMatchObject({ list: expected, limits: { requests: 10, per_s: 10 } });
+  expect(source.list.pagination).toEqual({ style: 'offset', offset_param: 'offset', size_param: 'limit', size: 50 });
   expect(webhook.header_prefix).toBe('X-Uhlive-');
   expect(temporal.tls).toEqual({});
   expect(source.list.total_path).toBeUndefined();
+});
+
+test('a configuration with another style of paging than its preset has nothing of that one', async () => {
+  const list = '  list: { preset: activate, pagination: { style: page } }\nwebhook: { header_prefix: X-Mine- }\n';
+  const { source, webhook } = await load(minimal + list);
+  expect(source.list.pagination).toMatchObject({ style: 'page', page_param: 'page' });
+  expect(webhook.header_prefix).toBe('X-Mine-');
+});
+
+test('a configuration takes each preset that is listed, and a copy that the user has changed', async () => {
+  const presets = await listPresets();
+  expect(presets.map(({ name }) => name)).toEqual(['activate', 'activate-v1']);
+  const under = (preset: string) => `${minimal}  list: { preset: ${preset} }\n`;
+  for (const { name, description } of presets) {
+    expect(description).not.toBe('');
+    expect((await load(under(name))).source.list.records).toBe('data');
+  }
+  const { file } = await readPreset('activate');
+  const mine = readFileSync(file, 'utf8').replace('max_results: 10000', 'max_results: 5000');
+  writeFileSync(join(cwd, 'mine.yaml'), mine);
+  expect((await load(under('./mine.yaml'))).source.list.max_results).toBe(5_000);
+  expect(await failure(under('nope'))).toMatchObject({ code: 'PRESET_UNREADABLE' });
 });
 
 test('the environment reaches every kind of key, text as it stands and the rest as YAML', async () => {
@@ -78,7 +104,8 @@ test('the environment reaches every kind of key, text as it stands and the rest 
     CALLSYNC_TEMPORAL_CLI: '/usr/bin/temporal',
   });
   expect(config.source).toMatchObject({ base_url: 'https://env.example.com', client_id: '0123' });
-  expect(config.source.list.exclude).toEqual(['transcript_json', 'visit']);
+  const pagination = { style: 'offset', size: 200 };
+  expect(config.source.list).toMatchObject({ exclude: ['transcript_json', 'visit'], pagination });
   expect(config.source.limits.requests).toBe(20);
   expect(config.webhook.enabled).toBe(false);
   expect(config.webhook.secrets).toEqual([{ name: 'first', secret_file: '/run/secrets/first' }]);
@@ -140,6 +167,10 @@ const cases: readonly [string, string][] = [
   ['warehouses: { postgres: }', 'warehouses.postgres is required'],
   ['  headers: { X-Tenant: }', 'source.headers.X-Tenant is required'],
   ['privacy: { profile: pseudonymous }', 'privacy needs `seal_key_file`, or `unreadable: drop`'],
+  ['privacy: { rules: [{ path: metadata.ANI, action: token }] }', 'privacy needs `seal_key_file`, or'],
+  ['privacy: { patterns: [{ name: x, pattern: "(" }] }', 'privacy.patterns[0].pattern is not a regular expression'],
+  ['privacy: { key_id: k1, former_keys: [{ id: k1, file: a }] }', 'former_keys names a key twice, or the present one'],
+  ['privacy: { former_keys: [{ id: k0, file: a }, { id: k0, file: a }] }', 'former_keys names a key twice, or'],
   ['  version: { by: host, value: a.example.com, name: b }', '`name` only for a header or a query'],
   ['sync: { intervall: }', 'sync.intervall is not a key (did you mean interval?)'],
   ['  client_secret: a\n  client_secret_file: /x', 'source takes `client_secret` or `client_secret_file`, not both'],
@@ -163,6 +194,11 @@ const cases: readonly [string, string][] = [
   ['sync: { backfills: [{ name: a, every: 0s }] }', 'sync.backfills[0].every must be from 1s to 36500d'],
   ['sync: { backfills: [{ name: a, every: 1h, axis: b }] }', 'sync.backfills[0].axis must be a name of'],
   ['sync: { backfills: [{ name: a, cron: "0 3 31 6 *" }] }', 'cron names no day that comes'],
+  ['sync: { backfills: [{ name: a, cron: 0 3 * * *, every: 1h }] }', 'sync.backfills[0] takes one of `cron`'],
+  [
+    'sync: { backfills: [{ name: a, every: 1h, time_zone: Europe/Nowhere }] }',
+    'time_zone is no time zone that this machine knows',
+  ],
   [
     'sync: { backfills: [{ name: a, calendar: { hour: [1], day_of_week: [SUNDAY] } }] }',
     'calendar is not a key; allowed there: name, cron, every, time_zone, last, axis, order, concurrency, force, jitter, catchup_window, overlap_policy; sync.backfills[0] takes one of `cron`, such as 0 1 * * SUN, and',

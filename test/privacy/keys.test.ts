@@ -2,7 +2,6 @@
 
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, foldRules, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
 import { createKeyedHash } from '../../src/lib/keyed-hash.ts';
@@ -41,14 +40,6 @@ test('a delivery that is repeated under a new key has the hash that it had', () 
   expect(after.admit(body).bodyHash).toEqual(before.admit(body).bodyHash);
   expect(later.admit(body).bodyHash).toEqual(before.admit(body).bodyHash);
   expect(privacyUnder('k2').admit(body).bodyHash).not.toEqual(before.admit(body).bodyHash);
-});
-
-test('a key has one name', () => {
-  const former = { id: 'k1', file: 'a' };
-  for (const id of ['k1', 'k2']) {
-    const { error } = privacyConfigSchema.safeParse({ key_id: 'k2', former_keys: [former, { ...former, id }] });
-    expect(error?.issues[0]?.message).toBe('names a key twice, or the present one');
-  }
 });
 
 /**

@@ -1,4 +1,4 @@
-/** An assistant: a client of `callsync mcp` over standard input and output, and what its tools answer. */
+/** An assistant: a client of `callsync mcp` over standard input and output, and the answers of its tools. */
 import { dirname } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -18,7 +18,7 @@ export const openAssistant = (configPath: string, options: readonly string[] = [
   return connectAssistant(new StdioClientTransport(server));
 };
 
-/** What a tool answers, with its `text`, or the text with which it is `refused`. */
+/** The answer of a tool, with its `text`, or the text with which it is `refused`. */
 export const callTool = async (assistant: Client, name: string, args: Record<string, unknown> = {}) => {
   const { content, isError, structuredContent } = await assistant.callTool({ name, arguments: args });
   const [{ text } = { text: '' }] = content as { readonly text: string }[];
