@@ -32,7 +32,8 @@ const sumUp = ({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Map<
     if (node === undefined) return;
     const { functionName, url } = node.callFrame;
     const part = parts.find(([, of]) => of.test(`${functionName} ${url}`))?.[0] ?? around;
-    partOf.set(id, functionName === '(idle)' ? 'idle' : part);
+    // A thread of a pool waits without a processor.
+    partOf.set(id, /^(\(idle\)|atomicsWaitLoop)$/.test(functionName) ? 'idle' : part);
     for (const child of node.children ?? []) visit(child, part);
   };
   visit(nodes[0]?.id ?? 0, 'Node and others');
