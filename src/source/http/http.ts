@@ -1,7 +1,7 @@
 /** One HTTP exchange: kept-alive connections, a timeout for each phase, bounded bodies, no token to another host. */
 import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { finished, pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.ts';
 import { inUtf8 } from '../../lib/charset.ts';
@@ -211,8 +211,10 @@ const collectBody = async (source: Readable, headers: Headers, maxBytes: number)
   // Unused room costs address space, not memory. The room grows in few, large steps, because each step copies.
   let room: Buffer = Buffer.allocUnsafe(Math.max(1024, expected));
   let filled = 0;
-  const keep = (chunk: Buffer): void => {
-    if (filled + chunk.length > maxBytes) throw tooLarge(maxBytes);
+  const body = decoder ?? source;
+  // By events: an iterator joins the pieces that wait, and makes promises for each.
+  body.on('data', (chunk: Buffer) => {
+    if (filled + chunk.length > maxBytes) return void body.destroy(tooLarge(maxBytes));
     if (filled + chunk.length > room.length) {
       const larger = Buffer.allocUnsafe(Math.max(filled + chunk.length, Math.min(maxBytes, room.length * 4)));
       room.copy(larger, 0, 0, filled);
@@ -222,18 +224,13 @@ const collectBody = async (source: Readable, headers: Headers, maxBytes: number)
     }
     chunk.copy(room, filled);
     filled += chunk.length;
-  };
-  const keepAll = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-    for await (const chunk of chunks) keep(chunk);
-  };
-  if (decoder === undefined) await keepAll(source);
-  else {
-    // The source itself would be destroyed at a fault of `keep`, and tell of its end alone.
-    await pipeline(source[Symbol.asyncIterator](), decoder, keepAll).catch((error: NodeJS.ErrnoException) => {
-      // Nothing at all is no broken stream.
-      if (decoder.bytesWritten > 0 || error.code !== 'Z_BUF_ERROR') throw error;
-    });
-  }
+  });
+  // The source itself would be destroyed at a fault of the decoder, and tell of its end alone.
+  const decoding = decoder && pipeline(source[Symbol.asyncIterator](), decoder);
+  await Promise.all([decoding, finished(body)]).catch((error: NodeJS.ErrnoException) => {
+    // Nothing at all is no broken stream.
+    if (decoder === undefined || decoder.bytesWritten > 0 || error.code !== 'Z_BUF_ERROR') throw error;
+  });
   return room.subarray(0, filled);
 };
 
