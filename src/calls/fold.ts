@@ -15,7 +15,7 @@ import { knownField, redactionsField } from './own-fields.ts';
  * [observed_at in microseconds, source rank, hash of the value's JSON]. If the observation has its own order, the hash
  * begins with it: see `placeHash`.
  */
-type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
+export type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
 
 /** Time of the last change of a field's value; an equal observation does not move it. The rank is that of the source. An earlier version wrote no kind. */
 type FieldChange = readonly [revision: number, observedAt: number, rank: number, kind?: ChangeKind];
@@ -305,9 +305,9 @@ export const renderDocument = (
 ): Buffer => {
   const parts: Buffer[] = [];
   let text = '{';
-  for (const [index, name] of names.entries()) {
+  for (const name of names) {
     const value = bytesOf(document, name) ?? JSON.stringify(document[name], replacer);
-    text += `${index === 0 ? '' : ','}${JSON.stringify(name)}:`;
+    text += `${name === names[0] ? '' : ','}${JSON.stringify(name)}:`;
     if (typeof value === 'string') text += value;
     else {
       parts.push(Buffer.from(text), value);

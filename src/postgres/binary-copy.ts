@@ -68,6 +68,16 @@ export class BinaryCopyWriter {
     this.int16(columns);
   }
 
+  /** A row of an object. */
+  fields(row: Readonly<Record<string, unknown>>, { count, names, steps }: CopiedFields): void {
+    this.row(count);
+    for (let index = 0; index < names.length; index += 1) {
+      const value = row[names[index] as string];
+      if (value === null || value === undefined) this.null();
+      else (steps[index] as Write)(this, value as never, row);
+    }
+  }
+
   null(): void {
     this.reserve(4);
     this.int32(-1);
@@ -221,15 +231,11 @@ export class BinaryCopyWriter {
     this.at = at;
   }
 
-  private chunks(): readonly Uint8Array[] {
-    return [...this.full, this.buffer.subarray(this.from, this.at)];
-  }
-
   /** The written rows for `BinaryCopyWriter.send`; the writer must not be used afterwards. */
   end(): readonly Uint8Array[] {
     this.reserve(2);
     this.int16(-1);
-    return this.chunks();
+    return [...this.full, this.buffer.subarray(this.from, this.at)];
   }
 
   /** The ended rows whose first field, a text, is one of `keys`; the others must not be used afterwards. */
@@ -289,7 +295,14 @@ export class BinaryCopyWriter {
   }
 }
 
-type Write = (writer: BinaryCopyWriter, value: never) => void;
+type Write = (writer: BinaryCopyWriter, value: never, row: Readonly<Record<string, unknown>>) => void;
+
+/** How the fields of objects become rows of `count` columns. */
+export interface CopiedFields {
+  readonly count: number;
+  readonly names: readonly string[];
+  readonly steps: readonly Write[];
+}
 
 /** How values of a type are written. Timestamps are microseconds since the Unix epoch; JSON and decimals are text. */
 export const copyWriters = {

@@ -12,7 +12,7 @@ import {
 } from 'node:zlib';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
-import type { LedgerRow, PreparedObservation } from '../../calls/fold.ts';
+import type { FieldVersion, LedgerRow, PreparedObservation } from '../../calls/fold.ts';
 import {
   emptyRow,
   fold,
@@ -30,7 +30,7 @@ import { type CallsyncError, transient } from '../../lib/errors.ts';
 import { bare, bytesOf, readRecord, withField } from '../../lib/json-record.ts';
 import { readPages } from '../../lib/pages.ts';
 import { timeAt } from '../../lib/timestamps.ts';
-import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
+import { BinaryCopyWriter, type CopiedFields, copyWriters } from '../../postgres/binary-copy.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import type { SubjectIndex } from '../store.ts';
@@ -106,10 +106,11 @@ type StoredLedgerRow = Omit<LedgerRow, 'document'> &
 
 /** A stored row as fold reads it; the document only when `body` was fetched, its large fields as bytes until they are read. */
 const readLedgerRow = ({ body, digest, confirmedAt, confirmedRank, ...stored }: StoredLedgerRow): LedgerRow => {
-  const row = { ...stored, versions: bare<LedgerRow['versions'][string]>() };
+  const row = { ...stored, versions: bare<FieldVersion>() };
   if (row.revision === 0) return { ...row, document: {} };
-  for (const [name, own] of Object.entries(stored.versions)) {
-    const again = [confirmedAt ?? Number.NEGATIVE_INFINITY, confirmedRank ?? 0, own[2]] as const;
+  for (const name of Object.keys(stored.versions)) {
+    const own = stored.versions[name] as FieldVersion;
+    const again = confirmedAt === null ? own : ([confirmedAt, confirmedRank ?? 0, own[2]] as const);
     // Workers of an earlier build write newer versions, and leave the two columns as they are.
     row.versions[name] = isHigher(again, own) ? again : own;
   }
@@ -120,12 +121,14 @@ const readLedgerRow = ({ body, digest, confirmedAt, confirmedRank, ...stored }: 
 
 /** The version of every field, where one record said them all again; undefined otherwise. @param before the row as it is stored */
 const confirmationOf = ({ versions }: LedgerRow, before: LedgerRow | undefined) => {
-  const all = Object.entries(versions);
-  const [[, first] = []] = all;
-  const isAgain = all.every(
-    ([name, [at, rank, hash]]) => at === first?.[0] && rank === first[1] && hash === before?.versions[name]?.[2],
-  );
-  return isAgain && all.length === Object.keys(before?.versions ?? {}).length ? first : undefined;
+  const names = Object.keys(versions);
+  const first = versions[names[0] ?? ''];
+  const isAgain = names.every((name) => {
+    // In no pattern, which would make objects of each version: all versions of all calls pass here.
+    const own = versions[name] as FieldVersion;
+    return own[0] === first?.[0] && own[1] === first[1] && own[2] === before?.versions[name]?.[2];
+  });
+  return isAgain && names.length === Object.keys(before?.versions ?? {}).length ? first : undefined;
 };
 
 /** Version of the privacy rules of the observations. */
@@ -399,11 +402,8 @@ const writtenRows = (rows: readonly LedgerRow[], processedField: string, before?
     };
   });
 
-const writtenTypes = {
-  callId: 'text',
-  hasDocument: 'bool',
-  ...Object.fromEntries(columnsWritten.map(([, name, type]) => [name, sentTypes[type]])),
-};
+/** Where a record says all values again, the others stay as they are. */
+const confirmedColumns = columnsWritten.filter(([column]) => /^(confirmed|\w+_seen|poll|webhook|import)_/.test(column));
 
 /** @param before the rows as they are stored; without them every column is written. */
 const updateRows = async (
@@ -412,16 +412,30 @@ const updateRows = async (
   processedField: string,
   before?: ReadonlyMap<string, LedgerRow>,
 ): Promise<void> => {
-  if (rows.length === 0) return;
-  const set = columnsWritten.map(([column, name, type, kept]) => {
-    const value = type === 'timestamp' ? toTimestamp(`u."${name}"`) : `u."${name}"${type === 'json' ? '::jsonb' : ''}`;
-    if (kept === 'unlessConfirmed') return `${column} = coalesce(${value}, l.${column})`;
-    return kept === 'ofDocument'
-      ? `${column} = CASE WHEN "hasDocument" THEN ${value} ELSE l.${column} END`
-      : `${column} = ${value}`;
-  });
-  const written = unnest(writtenRows(rows, processedField, before), writtenTypes);
-  await tx.query`UPDATE ledger l SET ${raw(set.join(', '))} FROM ${written} WHERE l.call_id = "callId"`;
+  const isConfirmed = ({ callId, versions, revision, rules }: (typeof all)[number]): boolean =>
+    versions === null && revision === before?.get(callId)?.revision && rules === before.get(callId)?.rules;
+  const all = writtenRows(rows, processedField, before);
+  for (const columns of [confirmedColumns, columnsWritten]) {
+    const part = all.filter((row) => isConfirmed(row) === (columns === confirmedColumns));
+    if (part.length === 0) continue;
+    const set = columns.map(([column, name, type, kept]) => {
+      const value =
+        type === 'timestamp' ? toTimestamp(`u."${name}"`) : `u."${name}"${type === 'json' ? '::jsonb' : ''}`;
+      if (kept === 'unlessConfirmed') return `${column} = coalesce(${value}, l.${column})`;
+      return kept === 'ofDocument'
+        ? `${column} = CASE WHEN "hasDocument" THEN ${value} ELSE l.${column} END`
+        : `${column} = ${value}`;
+    });
+    const types = Object.fromEntries(columns.map(([, name, type]) => [name, sentTypes[type]]));
+    const written = unnest(part, { callId: 'text', hasDocument: 'bool', ...types });
+    await tx.query`UPDATE ledger l SET ${raw(set.join(', '))} FROM ${written} WHERE l.call_id = "callId"`;
+  }
+};
+
+const copied: CopiedFields = {
+  count: columnsWritten.length + 1,
+  names: ['callId', ...columnsWritten.map(([, name]) => name)],
+  steps: [copyWriters.text, ...columnsWritten.map(([, , type]) => copyWriters[type])],
 };
 
 const uniqueViolation = '23505';
@@ -431,15 +445,7 @@ const copyRows = async (tx: Transaction, rows: readonly LedgerRow[], processedFi
   if (rows.length === 0) return true;
   const writer = new BinaryCopyWriter();
   const sorted = [...rows].sort((a, b) => Buffer.compare(Buffer.from(a.callId), Buffer.from(b.callId)));
-  for (const row of writtenRows(sorted, processedField)) {
-    writer.row(columnsWritten.length + 1);
-    writer.text(row.callId);
-    for (const [, name, type] of columnsWritten) {
-      const value = row[name];
-      if (value == null) writer.null();
-      else copyWriters[type](writer, value as never);
-    }
-  }
+  for (const row of writtenRows(sorted, processedField)) writer.fields(row, copied);
   await tx.query('SAVEPOINT unknown');
   const target = `ledger (call_id, ${columnsWritten.map(([column]) => column).join(', ')})`;
   try {

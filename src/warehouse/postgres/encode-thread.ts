@@ -10,11 +10,10 @@ export default ({ layout, guard, options, memories, calls }: EncoderTask) => {
   if (guard.flattenVersion !== flattenVersion) throw new Error('The thread is of another version: restart the worker.');
   // Each has its memory to itself: see `taskOf`.
   const all = memories.map(({ buffer }) => Buffer.from(buffer));
-  const loads = calls.map(({ fields, ...row }) => {
-    const document: CallDocument = bare();
-    for (const [name, value, from, to] of fields)
-      if (to === undefined) document[name] = value;
-      else defineEncoded(document, name, (all[value as number] as Buffer).subarray(from, to));
+  const loads = calls.map(({ fields, rest, ...row }) => {
+    const document: CallDocument = Object.assign(bare(), JSON.parse(rest));
+    for (const [name, memory, from, to] of fields)
+      defineEncoded(document, name, (all[memory] as Buffer).subarray(from, to));
     return { revision: row.revision, flatten: () => flattenCall({ ...row, document }, options).rows };
   });
   const encoded = createEncoder(layout)(guard, loads);

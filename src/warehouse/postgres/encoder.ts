@@ -2,15 +2,15 @@
 import type { Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { childTables, guardColumns, tableOf } from '../../../schemas/tables.ts';
 import { findBuilt } from '../../lib/find-built.ts';
-import { bytesOf } from '../../lib/json-record.ts';
+import { bare, bytesOf } from '../../lib/json-record.ts';
 import { runOnThread } from '../../lib/thread.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../content-hash.ts';
 import type { CallLoad, CallSource, FlatRows, LoadBatch } from '../warehouse.ts';
 import { columnsOf, type Layout, qualified, quote } from './layout.ts';
 
-/** @param content where it has the same words between blanks, null stands for them: they were a seventh of a database */
-const writeWords = (writer: BinaryCopyWriter, words: WordArrays, content?: unknown): void => {
+/** Where the content has the same words between blanks, null stands for them: they were a seventh of a database. */
+const writeWords = (writer: BinaryCopyWriter, words: WordArrays, { content }: Row): void => {
   if (typeof content === 'string' && isSplit(content, words.value)) writer.null();
   else writer.textArray(words.value);
   writer.float8Array(words.start);
@@ -37,7 +37,7 @@ const layOut = (target: string, table: Table) => ({
     .join(', ')})`,
   count: table.columns.reduce((sum, { type }) => sum + (type === 'words' ? 4 : 1), 0),
   names: table.columns.map(({ name }) => name),
-  steps: table.columns.map(({ type }) => (type === 'words' ? undefined : copyWriters[type])),
+  steps: table.columns.map(({ type }) => (type === 'words' ? writeWords : copyWriters[type])),
 });
 
 /** Rows of one table. A class, not closures: V8 compiles a closure anew for each table. */
@@ -52,17 +52,8 @@ class TableEncoder {
 
   /** Writes one logical row as one COPY row. */
   add(row: Row): void {
-    const { count, names, steps } = this.written;
     this.writer ??= new BinaryCopyWriter();
-    const { writer } = this;
-    writer.row(count);
-    for (let index = 0; index < names.length; index += 1) {
-      const value = row[names[index] as string];
-      const step = steps[index];
-      if (step === undefined) writeWords(writer, value as WordArrays, row.content);
-      else if (value === null || value === undefined) writer.null();
-      else step(writer, value as never);
-    }
+    this.writer.fields(row, this.written);
   }
 
   /** Not a part of the loop over tables: V8 compiled that loop twice as often. */
@@ -127,10 +118,8 @@ type RowFields = Pick<
   'callId' | 'revision' | 'firstSeenAt' | 'changedAt' | 'sourceDeletedAt' | 'rules'
 >;
 
-/** A field of a document: its value, or the place of its JSON in one of the memories of the task. */
-type SentField =
-  | readonly [name: string, value: unknown]
-  | readonly [name: string, memory: number, from: number, to: number];
+/** A large field of a document: the place of its JSON in one of the memories of the task. */
+type SentField = readonly [name: string, memory: number, from: number, to: number];
 
 /** Message to the thread. The memories are its own from then on. */
 export interface EncoderTask {
@@ -138,7 +127,8 @@ export interface EncoderTask {
   readonly guard: LoadGuard;
   readonly options: CallSource['options'];
   readonly memories: readonly Uint8Array[];
-  readonly calls: readonly (RowFields & { readonly fields: readonly SentField[] })[];
+  /** `rest` = the other fields of the document as JSON: a message of values takes several times as long. */
+  readonly calls: readonly (RowFields & { readonly fields: readonly SentField[]; readonly rest: string })[];
 }
 
 /** The memory of a smaller body may be shared. */
@@ -163,11 +153,14 @@ const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]
   const calls = sources.map(({ row }): EncoderTask['calls'][number] => {
     const { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules } = row;
     const document = row.document ?? {};
-    const fields = Object.keys(document).map((name): SentField => {
+    const fields: SentField[] = [];
+    const rest = bare();
+    for (const name of Object.keys(document)) {
       const field = bytesOf(document, name);
-      return field === undefined ? [name, document[name]] : [name, ...place(field)];
-    });
-    return { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields };
+      if (field === undefined) rest[name] = document[name];
+      else fields.push([name, ...place(field)]);
+    }
+    return { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields, rest: JSON.stringify(rest) };
   });
   // Not the rest of a layout: as given, it has the URL of the database.
   const { schema, documents } = layout;
