@@ -5,7 +5,6 @@
 import { isUtf8 } from 'node:buffer';
 import * as sign from './json-signs.ts';
 import { parseQuietly } from './parse-json.ts';
-import { rememberRecent } from './recent.ts';
 
 // Bound here: a look into another module for each byte takes as long as the byte.
 const {
@@ -34,18 +33,21 @@ const encoded = Symbol('encoded fields');
 
 type Holder = { readonly [encoded]?: Record<string, { readonly bytes: Buffer; readonly value: unknown }> };
 
+/** By the name of the field: objects with getters of their own would each have a layout of their own. */
+const getters = new Map<string, (this: Holder) => unknown>();
 /** Names of fields may come without end. */
 const mostGetters = 500;
 
-/** By the name of the field: objects with getters of their own would each have a layout of their own. */
-const getterOf = rememberRecent(
-  mostGetters,
-  (name) =>
+const getterOf = (name: string) => {
+  const get =
+    getters.get(name) ??
     function get(this: Holder): unknown {
       const field = this[encoded]?.[name];
       return field?.value === undefined ? JSON.parse(`${field?.bytes}`) : field.value;
-    },
-);
+    };
+  if (getters.size < mostGetters) getters.set(name, get);
+  return get;
+};
 
 /**
  * Defines a field of `target` by its bytes, as JSON.stringify would write them.
