@@ -1,7 +1,8 @@
 /**
  * A process of `callsync serve`, in turns with that of another checkout. Prints the processor time of a delivery at full
- * speed, p99 at 80 % of it, and memory before and at the peak. These are medians of the rounds.
- * Options: --beside FOLDER (a built checkout), --rounds N, --seconds N, --connections N, --json FILE. About 2 minutes.
+ * speed, p99 at 80 % of that of the slower one, and memory before and at the peak. These are medians of the rounds.
+ * Options: --beside FOLDER (a built checkout), --rate N (for p99, deliveries a second), --rounds N, --seconds N,
+ * --connections N, --json FILE. About 2 minutes.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,6 +19,7 @@ import { lasting, measureLoad, median, round2, showLoad } from './webhook/proces
 const { values: flags } = parseArgs({
   options: {
     beside: { type: 'string' },
+    rate: { type: 'string' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '5' },
     connections: { type: 'string', default: '64' },
@@ -69,6 +71,9 @@ const startReceiver = async (name: string, root: string) => {
     child,
     port: Number(new URL(webhook).port),
     before: usageOf(child).now,
+    cpuMs: [] as number[],
+    perSecond: [] as number[],
+    p99: [] as number[],
     /** Deliveries that are stored; then there are none. */
     async empty() {
       const { rows } = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM callsync.inbox');
@@ -89,7 +94,6 @@ const checkouts = { own, ...(flags.beside === undefined ? {} : { beside: resolve
 const receivers: Awaited<ReturnType<typeof startReceiver>>[] = [];
 try {
   for (const [name, root] of Object.entries(checkouts)) receivers.push(await startReceiver(name, root));
-  const rounds = receivers.map(() => ({ cpuMs: [] as number[], perSecond: [] as number[], p99: [] as number[] }));
   const order = {
     host: '127.0.0.1',
     path: '/webhook',
@@ -99,41 +103,49 @@ try {
   };
   // The first round warms up and is not counted.
   for (let round = 0; round <= Number(flags.rounds); round += 1) {
-    for (const [index, receiver] of receivers.entries()) {
-      const results = rounds[index];
-      if (results === undefined) continue;
+    const inTurn = round % 2 === 0 ? receivers : receivers.toReversed();
+    const speeds: number[] = [];
+    for (const receiver of inTurn) {
       const before = usageOf(receiver.child).cpuSeconds;
       const full = await measureLoad({ ...order, port: receiver.port });
       const seconds = usageOf(receiver.child).cpuSeconds - before;
       const cpuMs = (seconds * 1_000) / Math.max(1, await receiver.empty());
-      const paced = await measureLoad({ ...order, port: receiver.port, rate: 0.8 * full.perSecond });
-      await receiver.empty();
       showLoad(`${receiver.name} ${cpuMs.toFixed(3)} ms`, full);
-      showLoad('at 80 %', paced);
+      speeds.push(full.perSecond);
       if (round === 0) continue;
-      results.cpuMs.push(cpuMs);
-      results.perSecond.push(full.perSecond);
-      results.p99.push(paced.p99Ms);
+      receiver.cpuMs.push(cpuMs);
+      receiver.perSecond.push(full.perSecond);
+    }
+    // One that is faster would otherwise be asked for more.
+    const rate = Number(flags.rate ?? 0.8 * Math.min(...speeds));
+    for (const receiver of inTurn) {
+      const paced = await measureLoad({ ...order, port: receiver.port, rate });
+      await receiver.empty();
+      showLoad(`${receiver.name} paced`, paced);
+      if (round > 0) receiver.p99.push(paced.p99Ms);
     }
   }
-  const figures = receivers.map((receiver, index) => ({
+  const figures = receivers.map((receiver) => ({
     name: receiver.name,
-    cpu_ms: median(rounds[index]?.cpuMs ?? []),
-    per_second: Math.round(median(rounds[index]?.perSecond ?? [])),
-    paced_p99_ms: round2(median(rounds[index]?.p99 ?? [])),
+    cpu_ms: median(receiver.cpuMs),
+    per_second: Math.round(median(receiver.perSecond)),
+    paced_p99_ms: round2(median(receiver.p99)),
     megabytes_before: Math.round(receiver.before),
     megabytes_peak: Math.round(usageOf(receiver.child).peak),
   }));
   for (const figure of figures) console.log(JSON.stringify(figure));
   const [ours, theirs] = figures;
-  const ratios = (rounds[0]?.cpuMs ?? []).map((ms, at) => ms / (rounds[1]?.cpuMs[at] ?? Number.NaN));
+  const ratioOf = (name: 'cpuMs' | 'p99') => {
+    const [left = [], right = []] = receivers.map((receiver) => receiver[name]);
+    return round2(median(left.map((ms, at) => ms / (right[at] ?? Number.NaN))));
+  };
   const summary = {
     ...ours,
     ...(theirs === undefined
       ? {}
       : {
-          ratio_cpu: round2(median(ratios)),
-          ratio_paced_p99: round2((ours?.paced_p99_ms ?? 0) / theirs.paced_p99_ms),
+          ratio_cpu: ratioOf('cpuMs'),
+          ratio_paced_p99: ratioOf('p99'),
           ratio_peak: round2((ours?.megabytes_peak ?? 0) / theirs.megabytes_peak),
         }),
   };
