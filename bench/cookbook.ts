@@ -6,6 +6,8 @@
  * Why dlt can be faster: it has a column for each metadata key, where callsync has a row and a join. Its ids have 14
  * characters instead of 36, which shortens sorts. Its utterances are without their words: 85 MB beside 213 MB for 50,000
  * calls. Its words are rows, so a count of words reads 454 MB, and callsync has the count.
+ * Its tags are asked by count(DISTINCT), as analysts do. The cookbook makes rows distinct first: that takes a third less of
+ * the processor, and would in the tables of dlt too.
  * Options: --calls N, --utterances N, --rounds N, --json FILE.
  */
 import { writeFile } from 'node:fs/promises';

@@ -296,6 +296,9 @@ heartbeat_at | timestamp | open! | - | Time of the last update of this row.`
   .split('\n\n')
   .map((text) => tableFrom<Table>(text));
 
+/** Keys of metadata that have a row in `udfs` too, with the same text. */
+export const udfKey = /^UDF_(num|text)_(\d\d)$/;
+
 /** Replaces the id of an erased call in deliveries: its keyed hash, with a mark. */
 export const erasedPrefix = 'erased:';
 

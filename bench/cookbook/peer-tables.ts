@@ -21,7 +21,9 @@ export const peerTables: readonly string[] = [
               .join(', ')},
             transcript_call_id::varchar AS transcript_json__call_unique_id, ivr_end AS transcript_json__meta__ivr_end,
             obfuscated::varchar AS transcript_json__meta__obfuscated, lang::varchar AS transcript_json__meta__lang,
-            asr_model::varchar AS transcript_json__meta__asr_model, '1795949142.1977093'::varchar AS _dlt_load_id,
+            asr_model::varchar AS transcript_json__meta__asr_model, visit ->> 'source' AS visit__source,
+            (visit ->> 'pages')::bigint AS visit__pages, tracking_info ->> 'gclid' AS tracking_info__gclid,
+            tracking_info ->> 'medium' AS tracking_info__medium, '1795949142.1977093'::varchar AS _dlt_load_id,
             ${id('call_id')}::varchar AS _dlt_id
        FROM calls.calls c`,
   `CREATE TABLE peer.calls__tags AS

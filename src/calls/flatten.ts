@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { type CallDocument, callFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import type { CallTableName, Column, Row, WordArrays } from '../../schemas/tables.ts';
-import { allFields, tableOf } from '../../schemas/tables.ts';
+import { allFields, tableOf, udfKey } from '../../schemas/tables.ts';
 import { bare, bytesOf } from '../lib/json-record.ts';
 import * as sign from '../lib/json-signs.ts';
 import { isObject, jsonType, plainDecimal, valueAt } from '../lib/parse-json.ts';
@@ -243,7 +243,6 @@ const cutKey = (key: string): string => {
   while (Buffer.byteLength(cut) > maxKeyBytes - suffix.length) cut = cut.slice(0, cut.length - 16).toWellFormed();
   return cut + suffix;
 };
-const udfKey = /^UDF_(num|text)_(\d\d)$/;
 
 /** Metadata by key. In key order: which of two keys that are cut or cleaned to the same text stays must not depend on the sender. */
 const readMetadata = (metadata: unknown, read: FieldReader): ReadonlyMap<string, string | null> => {

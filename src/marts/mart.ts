@@ -1,7 +1,7 @@
 /** A mart: one query for both warehouses and for dbt, and the meaning of its columns. */
 
 import type { AnalyticsConfig, UnitField } from '../../schemas/config/analytics.ts';
-import { type TableName, tableOf } from '../../schemas/tables.ts';
+import { type TableName, tableOf, udfKey } from '../../schemas/tables.ts';
 import { terminal } from '../lib/errors.ts';
 import type { Fragments } from '../warehouse/fragments.ts';
 import type { Place } from '../warehouse/kind.ts';
@@ -147,29 +147,41 @@ export const createDialect = (
       .join(''),
   field_keys: () => `key IN (${settings.fields.map(({ key }) => literal(key)).join(', ') || 'NULL'})`,
   ...(joinsByCall && {
+    // Each with its typed value: an outer join computes it once, however often a question names the column.
     field_joins: () =>
       settings.fields
-        .map(({ key }, at) => {
-          const isOfCall = `f${at}.call_id = c.call_id AND f${at}.key = ${literal(key)}`;
-          return `\nLEFT JOIN ${relations.table('metadata')} AS f${at} ON ${isOfCall}`;
+        .map((field, at) => {
+          const [, kind, index] = udfKey.exec(field.key) ?? [];
+          const isKey = kind ? `udf_index = ${Number(index)} AND kind = '${kind}'` : `key = ${literal(field.key)}`;
+          // A third of the rows of metadata, and the same texts.
+          const [table, text] = kind ? ['udfs', 'value_text'] : ['metadata', 'value'];
+          const columns = `call_id, ${text} AS text, ${typedSql(fragments, field, text)} AS value`;
+          const rows = `(SELECT ${columns} FROM ${relations.table(table)} WHERE ${isKey})`;
+          return `\nLEFT JOIN ${rows} AS f${at} ON f${at}.call_id = c.call_id`;
         })
         .join(''),
   }),
   join_by_call: joinByCall(joinsByCall === true),
   field_columns: (relation) =>
     settings.fields
-      .map(({ name, type, decimal }, at) => {
-        const text = joinsByCall ? `f${at}.value` : `${relation}.${name}`;
+      .map((field, at) => {
+        const { name, type } = field;
+        const text = joinsByCall ? `f${at}.text` : `${relation}.${name}`;
         if (type === 'text') return `,\n  ${text} AS ${name}`;
-        const isWritten = decimal !== undefined && ['numeric', 'integer'].includes(type);
-        const [mark, other] = decimal === 'comma' ? [',', '.'] : ['.', ','];
-        const number = isWritten ? fragments.plain_number(text, mark, other) : text;
-        const value = fragments[`as_${type}`](number);
+        const value = joinsByCall ? `f${at}.value` : typedSql(fragments, field, text);
         const unparsable = `COALESCE(TRIM(${text}) <> '' AND (${value}) IS NULL, FALSE)`;
         return `,\n  ${value} AS ${name},\n  ${text} AS ${name}_as_sent,\n  ${unparsable} AS ${name}_unparsable`;
       })
       .join(''),
 });
+
+/** The value of a configured key, read as the type of its column. */
+const typedSql = (fragments: Fragments, { type, decimal }: MartSettings['fields'][number], text: string): string => {
+  if (type === 'text') return text;
+  const isWritten = decimal !== undefined && ['numeric', 'integer'].includes(type);
+  const [mark, other] = decimal === 'comma' ? [',', '.'] : ['.', ','];
+  return fragments[`as_${type}`](isWritten ? fragments.plain_number(text, mark, other) : text);
+};
 
 const agentSideSql = ({ agentSide }: Pick<MartSettings, 'agentSide'>, direction: string): string => {
   const side = (one: string): string => (one === 'unknown' ? 'NULL' : `'${one}'`);
