@@ -1,8 +1,9 @@
 /**
  * A process of `callsync serve`, in turns with that of another checkout. Prints the processor time of a delivery at full
- * speed, p99 at 80 % of that of the slower one, and memory before and at the peak. These are medians of the rounds.
- * Options: --beside FOLDER (a built checkout), --rate N (for p99, deliveries a second), --rounds N, --seconds N,
- * --connections N, --json FILE. About 2 minutes.
+ * speed, and memory before and at the peak. Both are then paced at 80 % of the slower one's speed, which gives p99. These
+ * are medians of the rounds.
+ * Options: --beside FOLDER (a built checkout), --rate N (of the pace, a second), --rounds N, --seconds N, --connections N,
+ * --json FILE. About 2 minutes.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
