@@ -35,16 +35,6 @@ test('opening by many at once migrates once, needs no tombstone key at first, an
   expect(await first.epoch()).toBe(Math.max(...epochs));
 });
 
-test('opening: a store that another version made is refused, and left as it is', async () => {
-  const { url } = await databaseForTest();
-  const made = await open(url);
-  await made.query("UPDATE migrations SET name = '0001_init.sql' WHERE name LIKE 'schema.sql%'");
-  const names = await made.query('SELECT name FROM migrations');
-  await expect(openStore({ url })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
-  expect(names).toContainEqual({ name: '0001_init.sql' });
-  expect(await made.query('SELECT name FROM migrations')).toEqual(names);
-});
-
 test.each(['LATIN1', 'SQL_ASCII'])('opening: a database of the encoding %s is refused', async (encoding) => {
   const { url, adminUrl } = await databaseForTest();
   const name = `${new URL(url).pathname.slice(1)}_${encoding.toLowerCase()}`;

@@ -56,7 +56,6 @@ const runLateEdits = (options: LateEditsOptions) => {
   const histogram = new Map<number, Awaited<ReturnType<typeof readLateChanges>>[number]>();
   const states = new Map<string, CoveredBand>();
   let horizonDays = 0;
-  let requests = 0;
   let settled = 0;
   const open = new Set(edits);
   const step = planningInterval(rules.delay);
@@ -81,7 +80,6 @@ const runLateEdits = (options: LateEditsOptions) => {
       }
     }
     for (const { band, kind } of plan.covers) states.set(`${kind}:${band}`, { band, kind, coveredAt: now });
-    requests += spent;
     if (now >= end - (end - start) / 4) settled += spent;
   }
   // Edits of the last delay could not have been found in time yet.
@@ -93,7 +91,6 @@ const runLateEdits = (options: LateEditsOptions) => {
     /** Found within the delay of the edit, and found at all, as shares of the edits. */
     caughtInTime: caughtWithin(rules.delay),
     caught: caughtWithin(Number.POSITIVE_INFINITY),
-    requestsPerDay: requests / options.days,
     /** Requests a day in the last quarter, once the horizon has settled. */
     settledRequestsPerDay: settled / (options.days / 4),
     /** Horizon in days at the end. */
