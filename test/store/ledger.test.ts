@@ -65,6 +65,7 @@ test('what a worker of an earlier build folds behind such a record is newer than
   // That build knows neither column.
   const { versions } = fold(emptyRow('x'), prepareObservation(observationOf('x', 9_000_000, { n: 2 })));
   await pipeline.query(`UPDATE ledger SET revision = revision + 1, fields = fields || '${JSON.stringify(versions)}'`);
+  await pipeline.query('UPDATE ledger_documents SET revision = revision + 1');
   await foldAll([observationOf('x', 7_000_000, { n: 3, m: 3 })]);
   expect(await pipeline.rowOf('x')).toMatchObject({ document: { n: 1, m: 3 }, versions: { n: versions.n } });
 });

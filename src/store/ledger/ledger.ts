@@ -304,7 +304,9 @@ export const olderInLedger = async (
 /** Rows with their documents. */
 export const readRows = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> => {
   const known = sql`l.call_id = ANY(${callIds}) AND l.revision > 0`;
-  return select(db, sql`, d.body, d.digest FROM ledger l LEFT JOIN ledger_documents d USING (call_id) WHERE ${known}`);
+  // A document of another revision is that of a table that was set back alone.
+  const whole = sql`LEFT JOIN ledger_documents d ON d.call_id = l.call_id AND d.revision = l.revision`;
+  return select(db, sql`, d.body, d.digest FROM ledger l ${whole} WHERE ${known}`);
 };
 
 /**
@@ -358,8 +360,10 @@ const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<st
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
-  for (const { callId, document } of await readDocuments(tx, sql`call_id = ANY(${ids})`, true))
-    rows.set(callId, { ...rowOf(rows, callId), document });
+  for (const { callId, revision, document } of await readDocuments(tx, sql`call_id = ANY(${ids})`, true)) {
+    const row = rowOf(rows, callId);
+    if (row.revision === revision) rows.set(callId, { ...row, document });
+  }
 };
 
 /** In statements. */
