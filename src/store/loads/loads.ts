@@ -372,6 +372,12 @@ export const pendingWithin = (db: Queryable, warehouse: string, { from, to }: In
        WHERE warehouse = ${warehouse} AND pending AND call_timestamp >= ${toTimestamp(from)} AND call_timestamp < ${toTimestamp(to)}
        ORDER BY call_timestamp LIMIT 10`;
 
+/** Of these calls, those that were ever to be loaded: the ledger had them. */
+export const findSent = async (db: Queryable, warehouse: string, callIds: readonly string[]) =>
+  new Set(
+    await db.column<string>`SELECT call_id FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ANY(${callIds})`,
+  );
+
 /** The process that commits a load is still at it. */
 export const keepLoad = (db: Queryable, loadId: string): Promise<unknown> =>
   db.query`UPDATE loads SET alive_at = now() WHERE load_id = ${loadId}`;

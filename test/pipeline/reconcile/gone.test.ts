@@ -260,3 +260,13 @@ test('light reading lists few bytes, takes no order of keys for a change, and ca
   expect(await read('ids')).toMatchObject({ fetched: 0 });
   expect(await read()).toMatchObject({ fetched: 3 });
 });
+
+test('the rows of calls that the service has deleted stay when the ledger lost them, and prove nothing', async () => {
+  const installed = await install();
+  const gone = await deleteSome(installed, 3);
+  await installed.reconcile({ range });
+  await installed.query('DELETE FROM callsync.ledger WHERE call_id = ANY($1)', [gone]);
+  expect(await installed.reconcile({ range, force: true })).toMatchObject({ removed: 0, unproven: expect.any(Number) });
+  expect((await missing(installed))[1]).toEqual(gone);
+  expect((await installed.reconcile({ range, force: true })).unproven).toBeGreaterThan(0);
+});
