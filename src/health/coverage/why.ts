@@ -62,7 +62,10 @@ const kinds: Readonly<Record<string, readonly [command: string, remark?: string]
   omitted: [compare, 'Only the operator of the service can complete its list.'],
   suspicious: ['doctor', 'If the calls are gone for good, accept it: callsync reconcile --accept-empty.'],
   unhealed: [compare, 'Something else changes these rows: look for triggers, and for other writers.'],
-  unexpected: [compare, 'The role of callsync may lack the right to delete rows.'],
+  unexpected: [
+    compare,
+    'The role of callsync may lack the right to delete rows, or the ledger has lost calls: restore it.',
+  ],
 };
 
 /**

@@ -53,8 +53,6 @@ export const compareWarehouse = async (deps: IngestDeps, target: WarehouseTarget
     missing: second.missing,
     /** Another guard, another number of child rows, a row of an erased call, or a call whose document is lost. */
     different: second.different,
-    /** Of the different calls, those that nothing can be compared with. */
-    lost: second.lost,
     /** Rows in the warehouse whose call the ledger does not know. */
     unexpected,
   };
@@ -93,7 +91,7 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
     }
   }
   await forgetDocuments(deps.store, lost);
-  return { missing, different, lost: new Set(lost.map(({ callId }) => callId)) };
+  return { missing, different };
 };
 
 /**
@@ -157,9 +155,9 @@ export const healWarehouse = async (
   },
 ): Promise<ReadonlySet<string>> => {
   const { comparison, touched, level } = work;
-  const wrong = [...comparison.missing, ...comparison.different].filter((id) => !comparison.lost.has(id));
+  const wrong = [...comparison.missing, ...comparison.different];
   const check = [...new Set([...wrong, ...touched])];
-  if (check.length === 0) return comparison.lost;
+  if (check.length === 0) return new Set();
   if (wrong.length > 0) await removeIrreplaceable(deps, target, wrong);
   await sendRowsAgain(deps.store, target.warehouse.name, wrong);
   for (let loads = 0; loads < maxLoads; loads += 1)
@@ -169,7 +167,7 @@ export const healWarehouse = async (
   if (target.warehouse.traits.partitionOf(null) !== undefined && wrong.length > 0)
     await target.warehouse.proof.removeOrphans(wrong);
   const after = await compareWarehouse(deps, target, { callIds: check, level });
-  return new Set([...after.missing, ...after.different, ...comparison.lost]);
+  return new Set([...after.missing, ...after.different]);
 };
 
 /** Has the rows of some calls written again, of whose days nothing is proven until they are compared again. */
@@ -191,7 +189,8 @@ const removeIrreplaceable = async ({ store }: IngestDeps, { warehouse }: Warehou
   const found: CallGuard[] = [];
   for await (const batch of readExpected(store, warehouse.name, ids)) {
     for (const { row, applied } of batch) {
-      const partition = warehouse.traits.partitionOf(parseTimestamp(row.document?.timestamp) ?? null);
+      if (row.document === null) continue;
+      const partition = warehouse.traits.partitionOf(parseTimestamp(row.document.timestamp) ?? null);
       // Newer workers may flatten otherwise.
       const highest = [epoch, row.revision, Math.max(flattenVersion, applied?.flattenVersion ?? 0)];
       for (const guard of guards.get(row.callId) ?? [])
