@@ -23,6 +23,8 @@ const twenty = Array.from({ length: 20 }, (_, index) => ({ unique_id: `c${index}
 const cursors = { pagination: { style: 'cursor', cursor_param: 'page', next_path: 'next' } } as const;
 const onTo = (next: string | null, { records }: Asked) => ({ next, data: records });
 const further = (of: Asked) => onTo(of.page < of.pages ? `${of.page + 1}` : null, of);
+const losing = (n: number) => (of: Asked) =>
+  of.records.at(-1)?.unique_id === `c${start + n * 1000}` ? onTo(null, of) : further(of);
 const hour = 3_600_000;
 
 const middle = start + 45_000;
@@ -179,7 +181,7 @@ test('behind its last page, a list refuses, although pages of two, the most that
 });
 
 test.each<[string, Answer]>([
-  ['lose one behind a full page', (of) => (of.records[0]?.unique_id === `c${middle}` ? onTo(null, of) : further(of))],
+  ['lose one behind a full page', losing(64)],
   ['begin with a slash, and are no addresses', (of) => onTo(of.page < of.pages ? `/${of.page + 1}` : null, of)],
   ['end with 0', (of) => onTo(of.page < of.pages ? `${of.page + 1}` : '0', of)],
   ['never end, beside a word that says so', (of) => ({ has_more: of.page < of.pages, ...onTo(`${of.page + 1}`, of) })],
@@ -350,22 +352,19 @@ test('a list that shows all of it pays a few requests once', async () => {
   expect(requests).toBeLessThanOrEqual(44);
 });
 
-const leaveOut =
-  (from: number): Answer =>
-  ({ records }) => {
-    const data = records.filter(({ unique_id }) => {
-      const index = (Number(unique_id.slice(1)) - start) / 1000;
-      return index < from || index >= from + 20;
-    });
-    return { total: data.length, data };
-  };
-test.each<[string, SourceConfigInput['list'], number]>([
-  ['all of a page', paged, 20],
-  ['all of the first page', paged, 0],
-  ['all of a page, where the total counts the page', { ...paged, total_path: 'total' }, 20],
-])('records left out of pages: %s: no end of the list', async (_, list, from) => {
-  const { seen, problems } = await read(90, list, leaveOut(from));
-  expect([seen, problems]).toEqual([70, []]);
+const isAmid = (n: number): boolean => n >= 20 && n < 40;
+const countedByPage: Answer = ({ records }) => ({ total: records.length, data: records });
+test.each<[string, SourceConfigInput['list'], Answer, (n: number) => boolean]>([
+  ['all of a page', paged, countedByPage, isAmid],
+  ['all of the first page', paged, countedByPage, (n) => n < 20],
+  ['all of a page, where the total counts the page', { ...paged, total_path: 'total' }, countedByPage, isAmid],
+  ['few of each page, and the cursor behind one', cursors, losing(64), (n) => [5, 25, 26, 50, 51, 52].includes(n)],
+])('records left out of pages: %s: no end of the list', async (_, list, answer, isLeft) => {
+  const left = new Set(Array.from({ length: 90 }, (_, n) => n).filter(isLeft));
+  const shown = ({ records }: Asked) =>
+    records.filter(({ unique_id: id }) => !left.has((Number(id.slice(1)) - start) / 1e3));
+  const { seen, problems } = await read(90, list, (of) => answer({ ...of, records: shown(of) }));
+  expect([seen, problems]).toEqual([90 - left.size, []]);
 });
 
 test('records left out of pages: half of the only page, long after half a page was missing amid the list', async () => {

@@ -124,7 +124,8 @@ export const createListClient = (api: Api, list: ListConfig, memory?: Memory<Kep
     list,
     counts: api.counts,
     pageSize: pagination.size,
-    seekable: pagination.seekable,
+    seekable: pagination.seekable === true,
+    leadsOn: pagination.leadsOn === true,
     /** Whether single rows can be asked for. */
     hasRows: pagination.at !== undefined,
     learned,

@@ -50,7 +50,9 @@ interface Pagination {
   /** Records asked for on a page; undefined where the service decides. */
   readonly size: number | undefined;
   /** Whether a page can start at any record, so that neighbours can be made to overlap. */
-  readonly seekable: boolean;
+  readonly seekable?: boolean;
+  /** Whether each answer says where the next page is: where it does not, the list ends, or its lead was lost. */
+  readonly leadsOn?: boolean;
   first(size?: number): PageRequest;
   /** A page of its own size from `offset` on, a multiple of `size`; absent where the style cannot be asked for one. */
   readonly at?: (offset: number, size: number) => PageRequest;
@@ -96,9 +98,8 @@ const pageAfter = ({ request, count }: SeenPage, next: Partial<PageRequest>): Pa
 });
 
 /** Common part of styles with consecutive pages; `params` ask for the first. */
-const forwardOnly = (config: Sized, params = {}): Pick<Pagination, 'size' | 'seekable' | 'first'> => ({
+const forwardOnly = (config: Sized, params = {}): Pick<Pagination, 'size' | 'first'> => ({
   size: config.size_param === undefined ? undefined : config.size,
-  seekable: false,
   first: (size) => pageAt(config, params, { size }),
 });
 
@@ -179,6 +180,7 @@ const saysLast = (holder: unknown): boolean =>
  */
 const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
   ...forwardOnly(config),
+  leadsOn: true,
   next: (seen) => {
     const path = pathKeys(config.next_path ?? 'next_cursor');
     const found =
@@ -200,6 +202,7 @@ const isAddress = (cursor: string, { pathname }: URL): boolean =>
 /** The Link header (RFC 8288) leads on; it ends where there is none of the relation, or where a short page leads to itself. */
 const createLinkPagination = (config: Of<'link'>): Pagination => ({
   ...forwardOnly(config),
+  leadsOn: true,
   next: (seen) => {
     const target = findLink(seen.headers.link, config.rel);
     if (target === undefined || !URL.canParse(target, seen.url.href)) return undefined;

@@ -29,7 +29,7 @@ export type Ask =
 export type Judge<T> = Generator<Ask, T, Listing>;
 
 /** The knowledge of judges about the list and the reading. */
-export interface View extends Pick<ListClient, 'list' | 'learned' | 'pageSize' | 'seekable' | 'hasRows'> {
+export interface View extends Pick<ListClient, 'list' | 'learned' | 'pageSize' | 'seekable' | 'leadsOn' | 'hasRows'> {
   /** `later`: completeness of a settled window is left to reconcile. */
   readonly confirm: 'now' | 'later';
   readonly now: Micros;

@@ -48,18 +48,22 @@ export function* judgeCap(view: View, query: WindowQuery, pass: Listing): Judge<
 const endsDoubtfully = (view: View, pass: Listing): boolean =>
   endsInDoubt(view, pass) ||
   endsFull(view, pass) ||
-  // Omitted records also count for a cap, so queries end at different counts.
-  (pass.lastTotal === undefined && hasGaps(view.learned) && pass.rows >= fewestOf(view.list));
+  // Omitted records also count for a cap, so queries end at different counts, and for a page whose lead is lost.
+  ((pass.lastTotal === undefined || view.leadsOn) && hasGaps(view.learned) && pass.rows >= fewestOf(view.list));
 
 /** Whether a count may be that of a cap. */
-const isCapLike = ({ list, learned }: View, { rows, ids, bytes, lastTotal }: Listing): boolean => {
-  // Behind full pages only, a cap may have come while the list was read; it does not count records that pages repeat.
-  if (rows > 0 && learned.page >= smallestCap(list) && [rows, ids.size].some((n) => n % learned.page === 0))
-    return true;
+const isCapLike = (view: View, { rows, ids, bytes, lastTotal }: Listing): boolean => {
+  const { list, learned } = view;
+  // A cap may have come while the list was read; it does not count records that pages repeat.
+  if (fillsPages(view, rows) || fillsPages(view, ids.size)) return true;
   if (rows < fewestOf(list) || (lastTotal !== undefined && rows < learned.total)) return false;
   // An answer without pages may also end where it holds so many bytes. The record that no longer fits may be long.
   return rows >= learned.records || (list.pagination?.style === 'none' && bytes * (1 + 4 / rows) >= learned.bytes);
 };
+
+/** Whether so many records are full pages only. */
+const fillsPages = ({ list, learned }: View, count: number): boolean =>
+  count > 0 && learned.page >= smallestCap(list) && count % learned.page === 0;
 
 /** True if the list ends only in refusals, after a page as full as any other. */
 export const endsInDoubt = ({ learned }: View, { refusedBehind }: Listing): boolean =>
@@ -128,9 +132,8 @@ function* isCame({ list }: View, query: WindowQuery, rows: number, further: numb
  * unknown. So it is behind a full page of a cursor without a page size, which may pass over calls of one time.
  */
 function* compareWithDays(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
-  const { list, learned, pageSize } = view;
-  const isLed = list.pagination?.style === 'cursor' && pageSize === undefined && pass.lastTotal === undefined;
-  const mayPassOver = isLed && learned.page >= smallestCap(list) && pass.rows % learned.page === 0;
+  const { pageSize, leadsOn } = view;
+  const mayPassOver = leadsOn && pageSize === undefined && pass.lastTotal === undefined && fillsPages(view, pass.rows);
   if (mayPassOver || endsInDoubt(view, pass)) return 'unclear';
   const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
   const around = yield* askQuietly({ ...query, window: wider }, { until: ({ size }) => size > pass.rows });

@@ -93,8 +93,8 @@ const openGaps = (listing: Listing): Listing['gaps'] => {
  * Whether one page of a listing holds both sides of each open gap of another: one answer is one state of the list. Where
  * pages have holes, no page may hold both, and the agreement of pages of other sizes must do.
  */
-const closes = ({ learned }: View, listings: readonly Listing[], gaps: Listing['gaps']): boolean =>
-  hasGaps(learned) ||
+const closes = ({ learned, leadsOn }: View, listings: readonly Listing[], gaps: Listing['gaps']): boolean =>
+  (hasGaps(learned) && !leadsOn) ||
   gaps.every(([before, behind]) =>
     listings.some(({ places, endsFull, lastKey = '' }) => {
       const [, place] = places.get(before) ?? [];
@@ -147,8 +147,8 @@ const isShort = ({ list }: View, before: Listing | undefined, pass: Listing): bo
 };
 
 /** Whether no cursor or link leads on from a page that is as full as any: it may be lost. */
-export const endsFull = ({ list: { pagination }, learned }: View, { lastPage }: Listing): boolean =>
-  (pagination?.style === 'cursor' || pagination?.style === 'link') && lastPage >= Math.max(2, learned.page);
+export const endsFull = ({ leadsOn, learned }: View, { lastPage }: Listing): boolean =>
+  leadsOn && lastPage >= Math.max(2, learned.page);
 
 /** Totals that differ from page to page may come from replicas of which one is late: the largest counts. */
 const lacksCalls = ({ ids, largestTotal }: Listing): boolean => ids.size < largestTotal;
@@ -167,11 +167,7 @@ const namesTwice = (pass: Listing): boolean => isClean(pass) && pass.rows > pass
 
 /** Whether a list that names some calls twice on a page, and counts both rows, did so again for the same calls. */
 const namesAlike = (before: Listing | undefined, latest: Listing): boolean =>
-  namesTwice(latest) && hasAllRows(latest) && namesSame(before, latest);
-
-/** Whether two passes named the same calls, and the same ones again on later pages. */
-const namesSame = (before: Listing | undefined, latest: Listing): boolean =>
-  before !== undefined && isSameSet(before.ids, latest.ids) && isSameSet(before.repeatedLater, latest.repeatedLater);
+  before?.repeatedLater.size === 0 && namesTwice(latest) && hasAllRows(latest) && isSameSet(before.ids, latest.ids);
 
 type Keyed = ReadonlySet<string> | ReadonlyMap<string, unknown>;
 
@@ -227,24 +223,21 @@ function* compareSecondListing(view: View, query: ListQuery, pass: Listing, trie
   const isLacking = provesNothing(pass) || mayMiss(pass);
   if (!isLacking && openGaps(pass).length > 0 && cutAmidPage(view, query, pass) !== undefined)
     return [(yield* bringsNothingElse(view, query, pass)) ? done('second_listing', pass) : undefined, tries];
-  let known = pass;
   const listings = [pass];
   const asked = sizeOf(view);
   // Pages end elsewhere in each listing: replicas that answer in turn would let the same calls slip between them again.
   const isElsewhere = pass.pages > 1 || endsFull(view, pass);
   let size = smallerPage(view, pass);
   for (let left = tries; left > 0; left--, size--) {
-    const other = isElsewhere && size > 0;
-    const listing = yield* askQuietly({ ...query, ...(other && { pageSize: size }) });
+    const listing = yield* askQuietly({ ...query, ...(isElsewhere && size > 0 && { pageSize: size }) });
     // The service has shown that it ignores the size: pages end elsewhere only in another window.
     if (sizeOf(view) !== asked) return [undefined, left];
     if (provesNothing(listing)) continue;
-    const [named, ids] = [insideIds(known), insideIds(listing)];
+    const [named, ids] = [insideIds(listings.at(-1) ?? pass), insideIds(listing)];
     if (mayMiss(listing) || !holdsAll(named, ids)) return [undefined, left];
     const isWhole = asked === undefined || closes(view, listings, openGaps(listing));
     if (ids.size === named.size && isWhole) return [done('second_listing', pass, { ids }), left];
     listings.push(listing);
-    known = listing;
   }
   return [undefined, 0];
 }

@@ -4,7 +4,7 @@ import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { iso, type Micros, timeAt } from '../../lib/timestamps.ts';
-import { capOf, type Facts, fewestAtEnd, hasGaps, type Learned, type Mark, mostAtEnd } from '../list/facts.ts';
+import { capOf, fewestAtEnd, hasGaps, type Learned, type Mark, mostAtEnd } from '../list/facts.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
 import { axisOf, boundStep, boundsOf, canLeaveOut, isCuttable } from '../list/list-query.ts';
@@ -139,7 +139,7 @@ const takeNext = async (reading: Reading, asked: ListAsk, page: Page, before: Gr
   const taken = await takePage(reading, asked, page, head);
   // Pages by offset overlap if pages have gaps.
   const isBarren = page.count > overlap && taken.ids.size === known;
-  if (!isBarren) learn(endsSeen(learned, page, page.count <= overlap));
+  if (!isBarren) learn(endsSeen(reading.client, page, page.count <= overlap, before));
   const found = join(taken, { barrenPages: Number(isBarren), emptyPages: Number(page.count === 0) });
   const tooLarge = isTooLarge(reading.client, found);
   return join(found, { tooLarge, isOver: tooLarge || until?.(found.ids) });
@@ -154,10 +154,15 @@ const endOf = (list: ListConfig, query: ListQuery, page: Page, before: Growing):
   return isAtEnd ? { totalIsProven: true } : { endsAgain: true };
 };
 
-/** The sign in a page of the way in which this list ends: new records behind a page that is not full show a gap. */
-const endsSeen = ({ emptyAtEnd, leastAtEnd }: Facts, page: Page, isEmpty: boolean): Learned => {
-  const { fullPage, request, behind = fullPage } = page;
-  const { emptyBefore = 0 } = request;
+/**
+ * The sign in a page of the way in which this list ends: new records behind a page that is not full show a gap. Where
+ * answers lead on, a single one may have come just then: such lists rarely show an end by which to forget.
+ */
+const endsSeen = ({ leadsOn, learned }: ListClient, page: Page, isEmpty: boolean, before: Listing): Learned => {
+  const { emptyAtEnd, leastAtEnd } = learned;
+  const { fullPage, count } = page;
+  const { behind = leadsOn && before.pages > 0 && count > 1 ? before.lastPage : fullPage } = page;
+  const { emptyBefore = 0 } = page.request;
   if (isEmpty) return emptyBefore + 1 >= emptyAtEnd ? { emptyAtEnd: Math.max(leastAtEnd, emptyAtEnd - 1) } : {};
   const isHalf = behind + Math.max(5, behind) <= fullPage;
   const isGap = emptyBefore > 0 || behind < fullPage;
