@@ -26,14 +26,13 @@ type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
  * A capped query never passes a certain count. Only a window with as many records as the largest query is therefore
  * suspected. The halves of such a window must name no further calls. A total above its count is evidence too. A list may also
  * cut long windows: see judgeLength.
- * @param pass the reading of `query.window`.
+ * @param isDisputed passes over a larger window disagreed: capped replicas in turn end at other counts than the cap.
  */
-export function* judgeCap(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
-  const { list } = view;
+export function* judgeCap(view: View, query: WindowQuery, pass: Listing, isDisputed = false): Judge<CapFinding> {
   const { rows, bytes, lastTotal } = pass;
-  if (!isCuttable(axisOf(list, query.window.axis)))
-    return !endsInDoubt(view, pass) && isTakenOnTrust(list, rows) ? 'none' : 'unclear';
-  const isDoubtful = endsDoubtfully(view, pass);
+  if (!isCuttable(axisOf(view.list, query.window.axis)))
+    return !endsInDoubt(view, pass) && isTakenOnTrust(view.list, rows) ? 'none' : 'unclear';
+  const isDoubtful = endsDoubtfully(view, pass, isDisputed);
   // The total of all times: where it is larger than a count, totals are not capped at that count.
   if (lastTotal !== undefined && (isDoubtful || isCapLike(view, pass))) yield* askForTotal(view, query);
   if (!isDoubtful && !isCapLike(view, pass)) return 'none';
@@ -45,11 +44,12 @@ export function* judgeCap(view: View, query: WindowQuery, pass: Listing): Judge<
 }
 
 /** Whether the end of the list does not say that nothing follows. */
-const endsDoubtfully = (view: View, pass: Listing): boolean =>
+const endsDoubtfully = (view: View, pass: Listing, isDisputed: boolean): boolean =>
   endsInDoubt(view, pass) ||
   endsFull(view, pass) ||
   // Omitted records also count for a cap, so queries end at different counts, and for a page whose lead is lost.
-  ((pass.lastTotal === undefined || view.leadsOn) && hasGaps(view.learned) && pass.rows >= fewestOf(view.list));
+  (pass.rows >= fewestOf(view.list) &&
+    (isDisputed || (hasGaps(view.learned) && (pass.lastTotal === undefined || view.leadsOn))));
 
 /** Whether a count may be that of a cap. */
 const isCapLike = (view: View, { rows, ids, bytes, lastTotal }: Listing): boolean => {
@@ -92,22 +92,21 @@ export function* judgeShort(view: View, query: WindowQuery, pass: Listing): Judg
   if (!isCuttable(axisOf(list, query.window.axis)) || rows < fewestOf(list)) return false;
   const finding = yield* compareWithHalves(view, query, pass);
   // Short at one count twice: a cap, also where totals are late and happen to say as much.
-  const cap = learned.short === rows ? rows : undefined;
-  if (finding === 'found') yield { kind: 'learn', seen: { short: rows, cap } };
+  if (finding === 'found')
+    yield { kind: 'learn', seen: { short: rows, cap: learned.short === rows ? rows : undefined } };
   return finding !== 'none';
 }
 
 /** A cap counts rows, also repeated ones. */
 function* compareWithHalves(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
-  const { list } = view;
-  const { windows, isStep } = cutAmidCalls(query.window, pass, boundStep(list));
+  const { windows, isStep } = cutAmidCalls(query.window, pass, boundStep(view.list));
   const further = new Set<string>();
   const suspects: { readonly window: Window; readonly listing: Listing }[] = [];
   for (const window of windows) {
     const listing = yield* askQuietly({ ...query, window });
     for (const id of listing.ids.keys()) if (isCall(id) && !pass.ids.has(id)) further.add(id);
     // If one half has all calls, or its end is in doubt, that half is as suspect as the whole.
-    const holdsAll = listing.rows >= Math.max(pass.rows, fewestOf(list));
+    const holdsAll = listing.rows >= Math.max(pass.rows, fewestOf(view.list));
     if (holdsAll || endsInDoubt(view, listing) || endsFull(view, listing)) suspects.push({ window, listing });
   }
   if (further.size > 0) return (yield* isCame(view, query, pass.rows, further.size)) ? 'changed' : 'found';
@@ -132,9 +131,8 @@ function* isCame({ list }: View, query: WindowQuery, rows: number, further: numb
  * unknown. So it is behind a full page of a cursor without a page size, which may pass over calls of one time.
  */
 function* compareWithDays(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
-  const { pageSize, leadsOn } = view;
-  const mayPassOver = leadsOn && pageSize === undefined && pass.lastTotal === undefined && fillsPages(view, pass.rows);
-  if (mayPassOver || endsInDoubt(view, pass)) return 'unclear';
+  const isUnsized = view.leadsOn && view.pageSize === undefined && pass.lastTotal === undefined;
+  if ((isUnsized && fillsPages(view, pass.rows)) || endsInDoubt(view, pass)) return 'unclear';
   const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
   const around = yield* askQuietly({ ...query, window: wider }, { until: ({ size }) => size > pass.rows });
   return around.rows > pass.rows ? 'none' : 'unclear';

@@ -220,8 +220,7 @@ type Tried = readonly [found: Done | undefined, triesLeft: number];
 
 /** A second listing must name the same calls. Where calls left meanwhile, a further listing must agree with it. */
 function* compareSecondListing(view: View, query: ListQuery, pass: Listing, tries: number): Judge<Tried> {
-  const isLacking = provesNothing(pass) || mayMiss(pass);
-  if (!isLacking && openGaps(pass).length > 0 && cutAmidPage(view, query, pass) !== undefined)
+  if (canClose(view, query, pass))
     return [(yield* bringsNothingElse(view, query, pass)) ? done('second_listing', pass) : undefined, tries];
   const listings = [pass];
   const asked = sizeOf(view);
@@ -241,6 +240,10 @@ function* compareSecondListing(view: View, query: ListQuery, pass: Listing, trie
   }
   return [undefined, 0];
 }
+
+/** Whether listings of another window can show both sides of the open gaps of a pass. */
+const canClose = (view: View, query: ListQuery, pass: Listing): boolean =>
+  !provesNothing(pass) && !mayMiss(pass) && openGaps(pass).length > 0 && cutAmidPage(view, query, pass) !== undefined;
 
 /** Fewer calls than the total of the listing. */
 const provesNothing = (listing: Listing): boolean => lacksCalls(listing) && !hasAllRows(listing) && !listing.tooLarge;

@@ -19,8 +19,8 @@ export interface Open {
   readonly window: Window;
   /** Set once larger questions failed: then failures are expected, and not waited for. */
   readonly retries?: number | undefined;
-  /** Times that calls came while it was compared with its halves. */
-  readonly changes?: number;
+  /** Times that calls came while it was compared with its halves; `maxChanges` in a part whose passes disagreed. */
+  readonly changes?: number | undefined;
 }
 
 type OpenQuery = WindowQuery & Open;
@@ -55,7 +55,8 @@ export function* judgePart(view: View, query: OpenQuery): Judge<Verdict> {
   const retries = failure === undefined ? query.retries : retriesAfter(failure);
   const split = (pieces: number): Verdict & { readonly kind: 'parts' } => {
     const windows = canBeCut(view, query) ? splitWindow(window, pieces, boundStep(view.list)) : [];
-    return { kind: 'parts', parts: windows.map((piece) => ({ window: piece, retries })), failure };
+    const changed = part.kind === 'cut' && part.why === 'disagrees' ? maxChanges : query.changes;
+    return { kind: 'parts', parts: windows.map((piece) => ({ window: piece, retries, changes: changed })), failure };
   };
   if (part.kind === 'cut') {
     if (part.why === 'changed') return { kind: 'parts', parts: [{ window, retries, changes: changes + 1 }] };
@@ -100,7 +101,7 @@ function* judgeOpen(view: View, query: OpenQuery): Judge<Done | Cut> {
   if (part.kind === 'cut') return yield* explainShortAnswer(view, query, part);
   if (view.confirm === 'later') return part;
   const { pass } = part;
-  switch (yield* judgeCap(view, query, pass)) {
+  switch (yield* judgeCap(view, query, pass, query.changes === maxChanges)) {
     case 'none':
       return part;
     case 'found':
