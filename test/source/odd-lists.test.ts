@@ -318,15 +318,17 @@ test.each<[string, number, SourceConfigInput['list'], Parameters<typeof read>[3]
 
 const days = { time_resolution_ms: 24 * hour, to_inclusive: false };
 const byDays = { everyMs: 5 * hour, stepMs: 24 * hour, quietMs: 24 * hour - 45_000, ...alone };
-test.each([
+test.each<[number, string, object?]>([
+  [6, 'beginning', { everyMs: 24 * hour, quietMs: 36 * hour }],
   [6, 'beginning'],
   [12, 'beginning'],
   [6, 'end'],
   [12, 'end'],
 ])(
-  'a window longer than a day is cut or reported where the list shows %i h of it, from its %s',
-  async (hours, shows) => {
-    const { seen, problems } = await read(45, days, everything, { ...byDays, longestMs: hours * hour, shows });
+  'a window longer than a day is cut or reported where the list shows %i h of it, from its %s (%j)',
+  async (hours, shows, more) => {
+    const times = { ...byDays, ...more, longestMs: hours * hour, shows };
+    const { seen, problems } = await read(45, days, everything, times);
     expect(seen).toBeLessThan(45);
     expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
   },

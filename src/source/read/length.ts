@@ -39,8 +39,8 @@ export function* judgeLength(view: View, query: WindowQuery, { first, last }: Sp
   if (isDated({ first, last })) yield { kind: 'learn', seen: { span: { [axis]: { first, last } } } };
   if (length <= shownTo) return length;
   const span = learned.span[axis] ?? (yield* findCalls(view, query));
-  // Calls without usable times show nothing. Where no call ever came, longer windows may hide them all.
-  if (!isDated(span)) return Math.max(learned.undated ? day : shownTo, shortest(list));
+  // Calls without usable times show nothing. Where no call ever came, longer windows may hide them all, the shortest too.
+  if (!isDated(span)) return learned.undated ? Math.max(day, shortest(list)) : shownTo;
   // Few lengths are ever shown, because they double.
   for (
     let next = hour * 2 ** (Math.floor(Math.log2(length / hour)) + 1);
