@@ -47,6 +47,8 @@ export interface LoadBatch {
   readonly force?: boolean;
   /** Nothing else reads the bytes of the documents from now on: the warehouse may take their memory. */
   readonly ownsBytes?: boolean | undefined;
+  /** Child rows of a call that table calls lacks fail the load, which need not look for them: only a deletion by hand leaves some. */
+  readonly failsAtOrphans?: boolean | undefined;
   /** keyed hash of a call id, for the check against tombstones. */
   readonly keyOf: (callId: string) => string;
 }

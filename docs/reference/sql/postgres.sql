@@ -1279,7 +1279,7 @@ SELECT "call_id", "call_timestamp", "processed_at", "status", "campaign", "durat
 ON CONFLICT (call_id) DO UPDATE SET "call_timestamp" = excluded."call_timestamp", "processed_at" = excluded."processed_at", "status" = excluded."status", "campaign" = excluded."campaign", "duration" = excluded."duration", "ivr_end" = excluded."ivr_end", "audio_state" = excluded."audio_state", "lang" = excluded."lang", "asr_model" = excluded."asr_model", "obfuscated" = excluded."obfuscated", "transcript_call_id" = excluded."transcript_call_id", "in_label" = excluded."in_label", "in_data" = excluded."in_data", "in_type" = excluded."in_type", "out_label" = excluded."out_label", "out_data" = excluded."out_data", "out_type" = excluded."out_type", "client_id" = excluded."client_id", "agent" = excluded."agent", "direction" = excluded."direction", "dept" = excluded."dept", "ani" = excluded."ani", "client_capture_date" = excluded."client_capture_date", "audio_file_location" = excluded."audio_file_location", "visit" = excluded."visit", "tracking_info" = excluded."tracking_info", "qualification" = excluded."qualification", "extra" = excluded."extra", "utterance_count" = excluded."utterance_count", "word_count" = excluded."word_count", "tag_count" = excluded."tag_count", "issues" = excluded."issues", "first_seen_at" = excluded."first_seen_at", "last_seen_at" = excluded."last_seen_at", "source_deleted_at" = excluded."source_deleted_at", "ledger_epoch" = excluded."ledger_epoch", "revision" = excluded."revision", "flatten_version" = excluded."flatten_version", "load_id" = excluded."load_id", "content_hash" = excluded."content_hash"
  WHERE (c.ledger_epoch, c.revision, c.flatten_version) <
        (excluded.ledger_epoch, excluded.revision, excluded.flatten_version)
-RETURNING call_id;
+RETURNING call_id, xmax = 0 AS is_new;
 
 -- load: claimEqual
 INSERT INTO "calls"."calls" AS c ("call_id", "call_timestamp", "processed_at", "status", "campaign", "duration", "ivr_end", "audio_state", "lang", "asr_model", "obfuscated", "transcript_call_id", "in_label", "in_data", "in_type", "out_label", "out_data", "out_type", "client_id", "agent", "direction", "dept", "ani", "client_capture_date", "audio_file_location", "visit", "tracking_info", "qualification", "extra", "utterance_count", "word_count", "tag_count", "issues", "first_seen_at", "last_seen_at", "source_deleted_at", "ledger_epoch", "revision", "flatten_version", "load_id", "content_hash")
@@ -1287,7 +1287,7 @@ SELECT "call_id", "call_timestamp", "processed_at", "status", "campaign", "durat
 ON CONFLICT (call_id) DO UPDATE SET "call_timestamp" = excluded."call_timestamp", "processed_at" = excluded."processed_at", "status" = excluded."status", "campaign" = excluded."campaign", "duration" = excluded."duration", "ivr_end" = excluded."ivr_end", "audio_state" = excluded."audio_state", "lang" = excluded."lang", "asr_model" = excluded."asr_model", "obfuscated" = excluded."obfuscated", "transcript_call_id" = excluded."transcript_call_id", "in_label" = excluded."in_label", "in_data" = excluded."in_data", "in_type" = excluded."in_type", "out_label" = excluded."out_label", "out_data" = excluded."out_data", "out_type" = excluded."out_type", "client_id" = excluded."client_id", "agent" = excluded."agent", "direction" = excluded."direction", "dept" = excluded."dept", "ani" = excluded."ani", "client_capture_date" = excluded."client_capture_date", "audio_file_location" = excluded."audio_file_location", "visit" = excluded."visit", "tracking_info" = excluded."tracking_info", "qualification" = excluded."qualification", "extra" = excluded."extra", "utterance_count" = excluded."utterance_count", "word_count" = excluded."word_count", "tag_count" = excluded."tag_count", "issues" = excluded."issues", "first_seen_at" = excluded."first_seen_at", "last_seen_at" = excluded."last_seen_at", "source_deleted_at" = excluded."source_deleted_at", "ledger_epoch" = excluded."ledger_epoch", "revision" = excluded."revision", "flatten_version" = excluded."flatten_version", "load_id" = excluded."load_id", "content_hash" = excluded."content_hash"
  WHERE (c.ledger_epoch, c.revision, c.flatten_version) <=
        (excluded.ledger_epoch, excluded.revision, excluded.flatten_version)
-RETURNING call_id;
+RETURNING call_id, xmax = 0 AS is_new;
 
 -- load: takeKeys
 INSERT INTO "calls"."calls" AS c (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
@@ -1296,9 +1296,6 @@ ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id;
 
 -- load: blocked
 SELECT call_key FROM "calls"."tombstones" WHERE call_key = ANY($1);
-
--- load: useIndexes
-SET LOCAL enable_seqscan = off;
 
 -- load: deleteChildren
 WITH utterances AS (DELETE FROM "calls"."utterances" WHERE call_id = ANY($1)),

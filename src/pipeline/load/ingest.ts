@@ -89,7 +89,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx, changedIds);
     return { changed, unchanged, rejected: rejected.length, loads, done: batch.done };
-  });
+  }, 'byKeys');
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return { ...folded, load: () => loadFolded(deps, folded) };
@@ -201,7 +201,7 @@ const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
       // A load that failed may still read them.
       const ownsBytes = isUnread && load === last && folded.done !== undefined;
-      written[name] = (await commitLoad(deps, target, { plan, rows, ownsBytes })).changed;
+      written[name] = (await commitLoad(deps, target, { plan, rows, ownsBytes, failsAtOrphans: true })).changed;
     } catch (error) {
       const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
       deps.log('load failed, its calls stay pending', { warehouse: name, load: plan.loadId, code, error });
@@ -213,7 +213,7 @@ const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record
   return written;
 };
 
-interface RowsToLoad extends Partial<Pick<LoadBatch, 'logs' | 'force' | 'ownsBytes'>> {
+interface RowsToLoad extends Partial<Pick<LoadBatch, 'logs' | 'force' | 'ownsBytes' | 'failsAtOrphans'>> {
   readonly plan: PlannedLoad;
   readonly rows: readonly { readonly row: LedgerRow; readonly partitions: readonly (string | null)[] }[];
 }
@@ -269,7 +269,7 @@ const timesVisible = async (warehouse: Warehouse, result: LoadResult, found: rea
 /** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */
 const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: RowsToLoad): LoadBatch => {
   const { store, processedField } = deps;
-  const { plan, rows, logs = {}, force = false, ownsBytes } = load;
+  const { plan, rows, logs = {}, force = false, ownsBytes, failsAtOrphans } = load;
   const options = { processedField, documents };
   const calls: CallLoad[] = [];
   const tombstones: LoadBatch['tombstones'][number][] = [];
@@ -283,7 +283,7 @@ const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: R
       calls.push({ callId, revision, callTimestamp, partitions, flatten, source: { row, options }, changes });
     }
   }
-  return { ...plan, calls, tombstones, logs, force, ownsBytes, keyOf: store.keyOf };
+  return { ...plan, calls, tombstones, logs, force, ownsBytes, failsAtOrphans, keyOf: store.keyOf };
 };
 
 /** Loads on request, however large, never delay current changes. */

@@ -312,21 +312,23 @@ type TimesOf = (found: readonly InvisibleDelivery[]) => Promise<readonly number[
  * its time.
  * @returns false if the ledger does not know the load, because it was restored since.
  */
-export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: TimesOf) => {
-  const found = await store.query<InvisibleDelivery>`
+export const completeLoad = (store: Database, load: PlannedLoad, timesOf: TimesOf) =>
+  store.transaction(async (tx) => {
+    const found = await tx.query<InvisibleDelivery>`
       SELECT i.seq, i.call_id AS "callId", i.revision, ${toMicros('i.received_at')} AS "receivedAt",
             i.received_at < (SELECT max(issued_at) FROM epochs)
               OR EXISTS (SELECT FROM loads p JOIN load_calls o ON o.load_id = p.load_id AND o.call_id = s.call_id
                           WHERE p.warehouse = ${load.warehouse} AND p.state = 'planned' AND p.load_id <> ${load.loadId}) AS "isDoubtful"
        FROM load_calls s
-       CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} w
-       CROSS JOIN LATERAL (SELECT * FROM inbox WHERE call_id = s.call_id AND revision > w.applied_revision AND revision <= s.revision OFFSET 0) i
-      WHERE s.load_id = ${load.loadId}`;
-  const times = await timesOf(found);
-  return await store.transaction(async (tx) => {
+       CROSS JOIN LATERAL (SELECT * FROM inbox WHERE call_id = s.call_id AND revision <= s.revision OFFSET 0) i
+       CROSS JOIN ${rowOfCall(load.warehouse, sql`i.call_id`)} w
+      WHERE s.load_id = ${load.loadId} AND i.revision > w.applied_revision`;
+    const times = await timesOf(found);
     const calls = sql`ARRAY(SELECT call_id FROM load_calls WHERE load_id = ${load.loadId})`;
     await tx.query`SELECT 1 FROM ${lockedRows(load.warehouse, calls)}`;
-    await tx.query`UPDATE warehouse_calls w SET applied_epoch = ${load.epoch}, applied_revision = s.revision, 
+    // Somebody set the ledger back, or deleted rows of it: until the day is reconciled, every load of the call would lose.
+    await tx.query`WITH applied AS (
+       UPDATE warehouse_calls w SET applied_epoch = ${load.epoch}, applied_revision = s.revision,
               applied_flatten = ${load.flattenVersion}, applied_at = now(),
               pending = s.revision < l.revision OR ${load.epoch} < (SELECT max(epoch) FROM epochs)
                         OR ${load.flattenVersion} < coalesce((SELECT flatten_version FROM warehouses WHERE name = ${load.warehouse}), 0)
@@ -334,12 +336,12 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
               rewrite = nullif(w.rewrite, s.rewrite), refused = NULL
          FROM load_calls s JOIN ledger l USING (call_id) CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} locked
         WHERE s.load_id = ${load.loadId} AND w.ctid = locked.ctid
-          AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= (${load.epoch}, s.revision, ${load.flattenVersion})`;
-    // Somebody set the ledger back, or deleted rows of it: until the day is reconciled, every load of the call would lose.
-    await tx.query`UPDATE warehouse_calls w SET refused = 'its row is newer than the ledger: callsync reconcile --force over its day',
+          AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= (${load.epoch}, s.revision, ${load.flattenVersion})
+       RETURNING w.call_id)
+       UPDATE warehouse_calls w SET refused = 'its row is newer than the ledger: callsync reconcile --force over its day',
               queue_position = queue_position(${urgencies.refused}, now())
          FROM load_calls s JOIN ledger l USING (call_id) CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} locked
-        WHERE s.load_id = ${load.loadId} AND w.ctid = locked.ctid AND NOT l.tombstone
+        WHERE s.load_id = ${load.loadId} AND w.ctid = locked.ctid AND NOT l.tombstone AND s.call_id NOT IN (SELECT call_id FROM applied)
           AND s.revision = l.revision AND w.applied_revision > l.revision AND w.applied_epoch = ${load.epoch}`;
     const known = await tx.query`
         UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = ${load.loadId}
@@ -350,8 +352,7 @@ export const completeLoad = async (store: Database, load: PlannedLoad, timesOf: 
      SELECT ${load.warehouse}, seq, ${toTimestamp('at')} FROM unnest(${found.map(({ seq }) => seq)}::bigint[], ${times}::float8[]) AS v(seq, at)
       ORDER BY seq ON CONFLICT DO NOTHING`;
     return known.length > 0;
-  });
-};
+  }, 'byKeys');
 
 /** Notes a call that the warehouse refuses alone. The call waits for its next change, a fill, or six hours; an erasure does not. */
 export const refuseCall = (db: Queryable, warehouse: string, { callId, revision }: LedgerRow, why: string) =>

@@ -25,7 +25,7 @@ SELECT ${list} FROM stage_calls ORDER BY call_id COLLATE "C"
 ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
  WHERE (c.ledger_epoch, c.revision, c.flatten_version) ${comparison}
        (excluded.ledger_epoch, excluded.revision, excluded.flatten_version)
-RETURNING call_id`;
+RETURNING call_id, xmax = 0 AS is_new`;
   const upserted = tablesOf(layout).filter(({ kind }) => kind === 'log' || kind === 'state');
   return {
     // Without the constraints of the table, nor columns that its owner added.
@@ -37,8 +37,6 @@ RETURNING call_id`;
 SELECT id, 0, 0, 0, $2, 0, 0, $3 FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C"
 ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
     blocked: `SELECT call_key FROM ${qualified(layout, 'tombstones')} WHERE call_key = ANY($1)`,
-    // Without statistics of a young table, a hundred ids look like half of it, and every load would read all of it.
-    useIndexes: 'SET LOCAL enable_seqscan = off',
     deleteChildren: `WITH ${childTables(layout.documents)
       .map(({ name }) => `${name} AS (DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1))`)
       .join(',\n  ')}

@@ -14,11 +14,14 @@ const send = async (client: pg.PoolClient, { target, chunks }: EncodedCalls['sta
   if (chunks !== undefined) await BinaryCopyWriter.send(client, target, chunks);
 };
 
-/** The calls that this load may write: those with a lower guard, and no tombstone. */
+/** The calls that this load may write: those with a lower guard, and no tombstone. Takes away their child rows. */
 const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, stage: EncodedCalls['stage']) => {
   await client.query(sql.stage);
   await send(client, stage);
-  const { rows } = await client.query<{ call_id: string }>(batch.force === true ? sql.claimEqual : sql.claim);
+  const claim = batch.force === true ? sql.claimEqual : sql.claim;
+  const { rows } = await client.query<{ call_id: string; is_new: boolean }>(claim);
+  const replaced = rows.filter((row) => !(row.is_new && batch.failsAtOrphans)).map((row) => row.call_id);
+  if (replaced.length > 0) await client.query(sql.deleteChildren, [replaced]);
   const claimed = new Set(rows.map((row) => row.call_id));
   const mine = batch.calls.filter((call) => claimed.has(call.callId));
   if (mine.length === 0) return [];
@@ -64,8 +67,6 @@ const writeCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch,
   const mine = await claimCalls(client, sql, batch, all.stage);
   if (mine.length === 0) return 0;
   const ids = mine.map((call) => call.callId);
-  await client.query(sql.useIndexes);
-  await client.query(sql.deleteChildren, [ids]);
   const keys = mine.length === batch.calls.length ? undefined : new Set(ids);
   for (const { target, chunks } of all.children)
     await send(client, { target, chunks: keys && chunks ? BinaryCopyWriter.keep(chunks, keys) : chunks });
@@ -122,7 +123,7 @@ export const createLoads = (db: Database, layout: Layout, onChange: () => void) 
       const applied = await apply(client, batch);
       sentAt = Date.now();
       return applied;
-    });
+    }, 'byKeys');
     if (result.changed > 0) onChange();
     // The commit was between the end of the work and that of the transaction, which are far apart on a busy machine.
     return { ...result, committedAt: (sentAt + Date.now()) * 500 };

@@ -64,11 +64,7 @@ const noting = (note: (batch: Parameters<Warehouse['load']>[0]) => unknown) =>
 /** A page as it comes from the service, with its bytes. */
 const readPage = async (ids: readonly string[]) => {
   const words = Array.from({ length: 120 }, (_, n) => ({ value: `w${n}`, start: n / 4, length: 0.25, score: 0.5 }));
-  const records = ids.map((id) => ({
-    unique_id: id,
-    status: `v${id}`,
-    transcript_json: { callData: [{ content: `v${id}`, words }] },
-  }));
+  const records = ids.map((id) => ({ unique_id: id, transcript_json: { callData: [{ content: `v${id}`, words }] } }));
   const page = await readPageBody(Buffer.from(JSON.stringify(records)), '');
   if (typeof page === 'string') throw new Error(page);
   const observations = [...page.parts(1e9)].flat().map(({ value }, n) => ({
@@ -116,10 +112,10 @@ test('pages of several windows that come at once share a load, which takes their
     .flatMap((page) => page.observations)
     .map(({ fields }) => bytesOf(fields, 'transcript_json')?.length);
   expect(new Set(kept)).toEqual(new Set([0]));
-  const rows = await pipeline.warehouse.query(
+  const [row] = await pipeline.warehouse.query(
     'SELECT count(*)::int AS calls, sum(word_count)::int AS words FROM calls',
   );
-  expect(rows).toEqual([{ calls: 120, words: 119 * 120 + 1 }]);
+  expect(row).toEqual({ calls: 120, words: 119 * 120 + 1 });
 });
 
 test('a page that cannot be folded fails its own window, and no other', async () => {
@@ -208,6 +204,14 @@ test('a warehouse that is away holds back no other: calls stay pending, and arri
   const states = await column(pipeline.store, "SELECT state FROM loads WHERE warehouse = 'main' ORDER BY 1");
   expect(states).toEqual(['committed', 'failed', 'failed', 'failed']);
   expect(await pipeline.query('SELECT 1 FROM load_calls')).toEqual([]);
+});
+
+test('a call whose own row a hand deleted is loaded whole by the sweep, with no row of an earlier revision', async () => {
+  await pipeline.observe([observation('a', 1)]);
+  await pipeline.query('DELETE FROM wh_main.calls');
+  expect((await pipeline.observe([observation('a', 2)])).written).toEqual({ main: 0 });
+  expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+  expect(await column(pipeline.store, 'SELECT content FROM wh_main.utterances')).toEqual(['v2']);
 });
 
 test('refused calls hold back no other, are named, and come with their next change, a fill or in time', async () => {
