@@ -37,8 +37,7 @@ const keepYoungSmall = (isLongIdle: boolean): void => {
   // For threads: each has an isolate of its own. With 1 MB, a load's would be collected twice as often.
   setFlagsFromString('--min-semi-space-size=2');
   setFlagsFromString('--max-semi-space-size=4');
-  holdYoung();
-  if (!isLongIdle) growYoung(16);
+  (isLongIdle ? holdYoung : growYoung)();
   // V8 gives the space back to the last megabyte while little happens. Without it, much work takes a quarter more of the processor.
   setInterval(holdYoung, 250).unref();
   // The start of a thread sets it back at some time before it is online.
@@ -49,9 +48,9 @@ const keepYoungSmall = (isLongIdle: boolean): void => {
   });
 };
 
-/** Gives young objects the space that much work needs. Half of it does for a worker, whose pages are no young objects. */
-export const growYoung = (megabytes: 8 | 16): void => {
-  mostYoung = megabytes * 2 ** 20;
+/** Gives young objects the space that much work needs. */
+export const growYoung = (): void => {
+  mostYoung = 2 ** 23;
   holdYoung();
   const kept: unknown[] = [];
   while (youngBytes() < mostYoung && kept.length < 500) kept.push(new Array(5_000).fill(0));

@@ -5,7 +5,7 @@ import { growYoung } from './bound-memory.ts';
 let pool: Tinypool | undefined;
 
 const open = (): Tinypool => {
-  growYoung(8);
+  growYoung();
   const opened = new Tinypool({
     // Without a least number, work that waits would be left behind by a thread that ends.
     minThreads: 1,

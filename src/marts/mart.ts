@@ -152,10 +152,9 @@ export const createDialect = (
       settings.fields
         .map((field, at) => {
           const [, kind, index] = udfKey.exec(field.key) ?? [];
+          const isKey = kind ? `udf_index = ${Number(index)} AND kind = '${kind}'` : `key = ${literal(field.key)}`;
           // Fewer rows than in metadata, with the same texts.
-          const [table, text, isKey] = kind
-            ? ['udfs', 'value_text', `udf_index = ${Number(index)} AND kind = '${kind}'`]
-            : ['metadata', 'value', `key = ${literal(field.key)}`];
+          const [table, text] = kind ? ['udfs', 'value_text'] : ['metadata', 'value'];
           const columns = `call_id, ${text} AS text, ${typedSql(fragments, field, text)} AS value`;
           const rows = `SELECT ${columns} FROM ${relations.table(table)} WHERE ${isKey}`;
           return `\nLEFT JOIN (${rows}) AS f${at} ON f${at}.call_id = c.call_id`;

@@ -171,17 +171,10 @@ export const limitConnections = (
     onDrop();
   };
 
-  const senderWithMost = (): ReadonlySet<Connection> => {
-    let found: ReadonlySet<Connection> = new Set();
-    let known = true;
-    for (const [sender, own] of bySender) {
-      const isBetter = known === isKnown(sender) ? own.size > found.size : known;
-      if (!isBetter) continue;
-      found = own;
-      known = isKnown(sender);
-    }
-    return found;
-  };
+  type Sender = readonly [name: string, own: ReadonlySet<Connection>];
+  const sendsMore = ([one, own]: Sender, [other, others]: Sender): boolean =>
+    isKnown(one) === isKnown(other) ? own.size > others.size : isKnown(other);
+  const senderWithMost = () => [...bySender].reduce((most, one) => (sendsMore(one, most) ? one : most))[1];
 
   server.on('connection', (socket: Socket) => {
     const { remoteAddress, remotePort } = socket;
