@@ -42,10 +42,8 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
 const askFor = (way: Proof, query: ListQuery): ListQuery => (way === 'page_overlap' ? { ...query, overlap: 1 } : query);
 
 /** The sign that a query holds more than came. */
-const limitOf = (view: View, query: ListQuery, pass: Listing): 'too_large' | 'looks_truncated' | undefined => {
-  if (pass.tooLarge) return 'too_large';
-  return isRoundAnswer(view, query, pass) ? 'looks_truncated' : undefined;
-};
+const limitOf = (view: View, query: ListQuery, pass: Listing): 'too_large' | 'looks_truncated' | undefined =>
+  pass.tooLarge ? 'too_large' : isRoundAnswer(view, query, pass) ? 'looks_truncated' : undefined;
 
 /** Possible proofs of completeness. */
 type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'page_overlap' | 'second_listing';
