@@ -10,7 +10,7 @@ import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
 import { findCalls, finishErasure } from '../../pipeline/persons/erase.ts';
 import { addHold, removeHold } from '../../pipeline/persons/hold.ts';
-import { readRows } from '../../store/ledger/ledger.ts';
+import { documentLost, readRows } from '../../store/ledger/ledger.ts';
 import { readNewestCalls } from '../../store/ledger/read-ledger.ts';
 import { listHolds } from '../../store/persons/keys.ts';
 import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
@@ -184,6 +184,7 @@ export default group({
             const row = (await readRows(store, [id])).get(id);
             if (row === undefined) unseen += 1;
             else if (row.tombstone) erased += 1;
+            else if (row.document === null) throw documentLost(id);
             else {
               found += 1;
               process.stdout.write(`${JSON.stringify(row.document)}\n`);

@@ -67,13 +67,14 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     const { rejected = [] } = batch;
     const { kept, tombstoned, texts } = await admit(tx, { cleaned, rejected }, deps);
     seen = kept;
-    const { changed, replaced, unchanged } = await foldIntoLedger(tx, kept, {
+    const { changed, replaced, unchanged, lost } = await foldIntoLedger(tx, kept, {
       processedField: deps.processedField,
       tombstoned,
       privacy: sanitize && rulesVersion !== undefined ? { sanitize, version: rulesVersion } : undefined,
       // Without rules nothing is written for it, and the key of tombstones is not asked for.
       index: sanitize && store.index,
     });
+    await requestRereads(tx, lost, 'lost');
     if (texts.length > 0) await quarantineRecords(tx, texts);
     const changedIds = changed.map(({ callId }) => callId);
     const loads: FoldedBatch['loads'][number][] = [];

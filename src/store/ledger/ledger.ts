@@ -189,6 +189,8 @@ export const foldIntoLedger = async (
     /** Rows of known calls before the fold. */
     replaced,
     unchanged: byCall.size - changed.length,
+    /** Calls whose loss nobody had seen: nothing but the values of these records is known of them. */
+    lost: [...lost].filter((id) => Object.keys(before.get(id)?.versions ?? {}).length > 0),
   };
 };
 
