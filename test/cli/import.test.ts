@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { openCli, openCliFolder } from '../support/cli.ts';
+import { runOnServer } from '../support/postgres.ts';
 
 const { folder, database } = await openCli();
 const base = { source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } };
@@ -108,6 +109,8 @@ test('a request that finds less than it names says so, and one that can find not
   const later = await ask(['erase', '--suppress', ...mistyped], 'nobody');
   expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('Did you mean ClientID?') });
   expect((await ask(['erase', '--by', 'metadata', '--key', 'ClientID'], 'nobody')).stderr).not.toContain('key');
+  await runOnServer(database.url, `UPDATE callsync.ledger_documents SET body = '' WHERE call_id = 'call-uk'`);
+  expect((await json(['privacy', 'export', '--by', 'call'], 'call-uk', 4)).error.code).toBe('LEDGER_DAMAGED');
 });
 
 test('a host with another token key is refused; with one key, an erasure finds the calls of both hosts', async () => {

@@ -11,6 +11,7 @@ import { readNoted } from '../../store/gate.ts';
 import { lockCalls } from '../../store/ledger/ledger.ts';
 import type { IngestDeps } from '../deps.ts';
 import { ingest } from '../load/ingest.ts';
+import { alteredReason } from '../load/merge-inbox.ts';
 import { readImported } from './import-file.ts';
 
 interface ReplayInput {
@@ -103,6 +104,7 @@ const readAgain = (
 ): Read => {
   const now = record.receivedAt.getTime() * 1000;
   const { observedAt: given, processedField, clockSkew } = rules;
+  if (record.reason === alteredReason) return record;
   const body = isSealed(record.body) ? rules.open?.(record.body) : record.body;
   if (body === undefined) return { reason: rules.open === undefined ? sealedReason : 'sealed for another key' };
   if (record.source === 'import') return readImported(body, { now, given, processedField, clockSkew });

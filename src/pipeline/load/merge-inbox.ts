@@ -92,7 +92,8 @@ const accept = ({ delivery: { seq }, observation: { callId }, isLate }: ReadDeli
 };
 
 const foreignReason = 'the receiver had another key of tokens: its file of privacy.key_file differs';
-const alteredReason = 'somebody altered the body after the receiver had verified its signature';
+/** Such a body is never read again: the service was asked for its call. */
+export const alteredReason = 'somebody altered the body after the receiver had verified its signature';
 
 /** Why a readable delivery goes to quarantine. Rules change a body, whose hash is then one of the bytes that came. */
 const doubtOf = (

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
@@ -104,6 +105,7 @@ test('the outcome of a delivery: quarantined, and asked of the API: altered afte
   await deliver(pipeline.store, [void0]);
   await pipeline.query(`UPDATE inbox SET body = '{"unique_id":"c"}'`);
   expect(await merge()).toMatchObject({ outcomes: { quarantined: 1 } });
+  expect(await replayQuarantine(pipeline.deps, { carries: new Set() })).toMatchObject({ replayed: 0, refused: 1 });
   expect(await rereads()).toEqual(['c']);
 });
 
