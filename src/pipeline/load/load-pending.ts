@@ -221,41 +221,45 @@ type PlannedPending = NonNullable<Awaited<ReturnType<typeof planPending>>>;
 
 /** A load with all that it carries; undefined when nothing waits that is worth a commit. */
 const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget, options: BatchOptions) => {
-  let lost: readonly LedgerRow[] = [];
-  const planned = await store.transaction(async (tx) => {
-    const rules = {
-      limit: warehouse.traits.maxCallsPerLoad,
-      graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
-      flattenVersion,
-      newOnly: options.newOnly === true,
-      running: options.running,
-      ids: options.ids,
-    };
-    const found = await readPending(tx, warehouse.name, rules, options.cursor);
-    lost = found.calls.flatMap(({ row }) => (row.document === null ? row : []));
-    const pending = { ...found, calls: found.calls.filter(({ row }) => row.document !== null) };
-    const { carriesLogs = options.ids === undefined } = options;
-    const deliveries = carriesLogs ? await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad) : [];
-    const verdicts = carriesLogs ? await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad) : [];
-    const isWorthACommit = pending.calls.length + verdicts.length > 0 || deliveries.some((row) => !isRejectedRow(row));
-    if (!isWorthACommit) return undefined;
-    const plan = await planLoad(
-      tx,
-      { warehouse: warehouse.name, flattenVersion, origin: options.origin },
-      pending.calls.map(({ row, rewrite }) => ({
-        callId: row.callId,
-        revision: row.revision,
-        rewrite,
-        partition: row.tombstone
-          ? undefined
-          : warehouse.traits.partitionOf(parseTimestamp(row.document?.timestamp) ?? null),
-      })),
-    );
-    return { plan, pending, deliveries, verdicts };
-  });
-  await forgetDocuments(store, lost);
-  for (const row of lost) await refuseCall(store, warehouse.name, row, describeError(documentLost(row.callId)));
-  return planned;
+  for (;;) {
+    let lost: readonly LedgerRow[] = [];
+    const planned = await store.transaction(async (tx) => {
+      const rules = {
+        limit: warehouse.traits.maxCallsPerLoad,
+        graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
+        flattenVersion,
+        newOnly: options.newOnly === true,
+        running: options.running,
+        ids: options.ids,
+      };
+      const found = await readPending(tx, warehouse.name, rules, options.cursor);
+      lost = found.calls.flatMap(({ row }) => (row.document === null ? row : []));
+      const pending = { ...found, calls: found.calls.filter(({ row }) => row.document !== null) };
+      const { carriesLogs = options.ids === undefined } = options;
+      const deliveries = carriesLogs ? await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad) : [];
+      const verdicts = carriesLogs ? await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad) : [];
+      const isWorthACommit =
+        pending.calls.length + verdicts.length > 0 || deliveries.some((row) => !isRejectedRow(row));
+      if (!isWorthACommit) return undefined;
+      const plan = await planLoad(
+        tx,
+        { warehouse: warehouse.name, flattenVersion, origin: options.origin },
+        pending.calls.map(({ row, rewrite }) => ({
+          callId: row.callId,
+          revision: row.revision,
+          rewrite,
+          partition: row.tombstone
+            ? undefined
+            : warehouse.traits.partitionOf(parseTimestamp(row.document?.timestamp) ?? null),
+        })),
+      );
+      return { plan, pending, deliveries, verdicts };
+    });
+    await forgetDocuments(store, lost);
+    for (const row of lost) await refuseCall(store, warehouse.name, row, describeError(documentLost(row.callId)));
+    // Other calls may wait behind the lost ones.
+    if (planned !== undefined || lost.length === 0 || options.ids !== undefined) return planned;
+  }
 };
 
 /** Keeps a walk for missing calls ahead of the loads; undefined if none is running. */

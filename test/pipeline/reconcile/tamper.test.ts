@@ -41,8 +41,11 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   const before = await rows();
   const ids = await here.store.column<string>`SELECT call_id FROM ledger ORDER BY call_id`;
   for (const [at, sql] of alterations.entries()) await here.query(`${sql} WHERE d.call_id = $1`, [ids[at]]);
-  await requestRewrite(here.store, 'main', ids.slice(0, 1));
-  await here.drain();
+  // The lost call fills a load of its own, and holds back no other.
+  for (const id of [ids[0], ids.at(-1)]) await requestRewrite(here.store, 'main', [id ?? '']);
+  const traits = { ...here.warehouse.traits, maxCallsPerLoad: 1 };
+  const { sent } = await here.drain({ ...here.target, warehouse: { ...here.warehouse, traits } });
+  expect(sent).toBeGreaterThan(0);
   expect(await listRefused(here.store)).toMatchObject([
     { callId: ids[0], why: expect.stringContaining('LEDGER_DAMAGED') },
     { callId: ids[9], why: expect.stringContaining('newer than the ledger') },
