@@ -1,6 +1,6 @@
 /** Ends of processing of calls that the ledger took by another field, or by an earlier version, which read no path. */
 import { timeAt } from '../../lib/timestamps.ts';
-import { toTimestamp, unnest } from '../../postgres/database.ts';
+import { sql, toTimestamp, unnest } from '../../postgres/database.ts';
 import { readDocumentPages } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { keepMeta, writeMeta } from '../meta.ts';
@@ -13,7 +13,7 @@ import { withdrawProof } from '../windows/verdicts.ts';
  */
 export const alignProcessed = async (store: Store, field: string): Promise<void> => {
   if ((await keepMeta(store, 'processed_field', field.includes('.') ? '' : field)) === field) return;
-  for await (const page of readDocumentPages(store))
+  for await (const page of readDocumentPages(store, sql`body <> ''`))
     await withdrawProof(store, async (tx, withdraw) => {
       const read = page.map((call) => ({ ...call, end: timeAt(call.document, field) }));
       const changed =

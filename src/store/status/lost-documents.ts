@@ -16,7 +16,8 @@ export const forgetDocuments = async (store: Store, lost: readonly LedgerRow[]):
         FROM ${unnest(lost, { callId: 'text', revision: 'int' })}
        WHERE l.call_id = "callId" AND l.revision = u.revision AND NOT l.tombstone AND l.fields <> '{}' RETURNING l.call_id`;
     if (ids.length === 0) return;
-    await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${ids})`;
+    // The subjects stay: an erasure finds the call, and a hold keeps it, until it is read again.
+    await tx.query`UPDATE ledger_documents SET body = '' WHERE call_id = ANY(${ids})`;
     await requestRereads(tx, ids, 'lost');
     await withdraw(ids);
   });

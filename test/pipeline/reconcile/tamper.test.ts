@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-windows.ts';
 import { listRefused, requestRewrite } from '../../../src/store/loads/loads.ts';
+import { findNamingCalls, listSubjects } from '../../../src/store/persons/calls.ts';
 import { day, openInstallation } from './installation.ts';
 import { findTampering } from './tamper-cases.ts';
 
@@ -40,6 +41,8 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   await here.drain();
   const before = await rows();
   const ids = await here.store.column<string>`SELECT call_id FROM ledger ORDER BY call_id`;
+  await listSubjects(here.store);
+  const persons = await here.store.column<string>`SELECT encode(s, 'hex') FROM ledger_documents, unnest(subjects) AS s`;
   for (const [at, sql] of alterations.entries()) await here.query(`${sql} WHERE d.call_id = $1`, [ids[at]]);
   // The lost call fills a load of its own, and holds back no other.
   for (const id of [ids[0], ids.at(-1)]) await requestRewrite(here.store, 'main', [id ?? '']);
@@ -52,6 +55,8 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   ]);
   expect(await reconcile()).toMatchObject({ failed: 0, unproven: 1 });
   expect(await rows()).toEqual(before);
+  // A request of a person finds the calls that are still to be read again.
+  expect(await findNamingCalls(here.store, persons)).toEqual(expect.arrayContaining(ids.slice(0, 4)));
   // The next record of a call is the first to meet its loss, and has few of the values.
   const callId = ids.at(-1) ?? '';
   await here.query('DELETE FROM ledger_documents WHERE call_id = $1', [callId]);
