@@ -87,11 +87,11 @@ export const infinityAsText = (_name: string, value: unknown): unknown =>
 /** First 128 bits of the SHA-256 of a value's JSON, as base64. */
 const hashJson = (json: string | Buffer): string => hash('sha256', json, 'base64').slice(0, 22);
 
-/** Statuses of calls that the service sends to a webhook (interface §1), as versions hold them. */
-export const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
-
 /** Characters of `Observation.order`: 48 bits in base64. */
 export const orderLength = 8;
+
+/** Statuses of calls that the service sends to a webhook (interface §1), as versions hold them behind an order. */
+export const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)).slice(orderLength));
 
 /** Chooses between two values of one instant and source. The choice must not depend on the privacy rules. */
 const placeHash = (hashed: string, order: string | undefined): string =>

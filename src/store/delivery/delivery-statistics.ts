@@ -1,5 +1,5 @@
 /** How calls arrived, and how many webhooks were lost. Times in microseconds. */
-import { sentStatuses } from '../../calls/fold.ts';
+import { orderLength, sentStatuses } from '../../calls/fold.ts';
 import { type Queryable, type Sql, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 
 type Way = 'both' | 'pollOnly' | 'webhookOnly' | 'importOnly';
@@ -22,6 +22,9 @@ export interface WebhookQuality {
   readonly lagP50: number | null;
   readonly lagP95: number | null;
 }
+
+/** Of the ledger's rows: those of which the service sends a webhook. */
+export const isSent = sql`substr(fields->'status'->>2, ${orderLength + 1}) = ANY(${sentStatuses})`;
 
 const inRange = ({ from, to }: { readonly from: number; readonly to: number }): Sql =>
   sql`call_timestamp >= ${toTimestamp(from)} AND call_timestamp < ${toTimestamp(to)} AND revision > 0 AND NOT tombstone`;
@@ -47,7 +50,7 @@ export const measureWebhooks = async (
   const since = input.since ?? (await firstWebhook(db));
   const measured = await db.row<Omit<WebhookQuality, 'since'>>`WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
-        WHERE ${inRange(input)} AND fields->'status'->>2 = ANY(${sentStatuses})
+        WHERE ${inRange(input)} AND ${isSent}
           AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(since)}
           AND coalesce(processed_at, call_timestamp) < ${toTimestamp(input.until)} AND (webhook_at IS NOT NULL OR poll_at IS NOT NULL))
      SELECT count(*) AS expected, count(*) FILTER (WHERE webhook_at IS NULL) AS lost,

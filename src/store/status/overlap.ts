@@ -1,7 +1,6 @@
 /** Webhooks compared with the list, before an installation goes live. Times are in microseconds. */
-
-import { sentStatuses } from '../../calls/fold.ts';
 import { type Queryable, toTimestamp } from '../../postgres/database.ts';
+import { isSent } from '../delivery/delivery-statistics.ts';
 
 export interface Overlap {
   readonly from: number;
@@ -21,7 +20,7 @@ export const measureOverlap = async (db: Queryable, range: { readonly from: numb
   const counts = await db.row<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>`
       SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp(range.to)}) AS "webhookOnly",
-            count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL AND fields->'status'->>2 = ANY(${sentStatuses})) AS "pollOnly"
+            count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL AND ${isSent}) AS "pollOnly"
        FROM ledger
       WHERE revision > 0 AND NOT tombstone AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(range.from)}
         AND coalesce(processed_at, call_timestamp) < ${toTimestamp(range.to)}`;
