@@ -22,10 +22,11 @@ const describeUnjudged = async (config: Config, store: Store, now: number) => {
   if (chosen === undefined) return { days: 0, lines: [] };
   const listed = await listDays(store, { axis: chosen.axis, warehouses: Object.keys(config.warehouses), to: now });
   if (listed.length === 0) return { days: 0, lines: [] };
-  const days = listed.filter((one) => !one.judged).length;
+  const unjudged = listed.filter((one) => !one.judged);
+  const days = unjudged.length;
   const isCompared = (one: JudgedDay): boolean => one.judged && one.rowsAt >= now - rowsWithin;
   const level = `Proven: ${countOf(listed.length - days, 'day')}; rows compared in the last 30 days: ${listed.filter(isCompared).length}; other days: guards only (docs/explanation/completeness.md).`;
-  const waiting = `Read days that wait for a comparison: ${days}. callsync reconcile compares them now.`;
+  const waiting = `Read days that wait for a comparison: ${days}. callsync reconcile --from ${dateOf((unjudged[0]?.from ?? now) / 1000)} compares them now.`;
   return { days, lines: days === 0 ? [level] : [level, waiting] };
 };
 
