@@ -14,8 +14,9 @@ import { ingest } from '../load/ingest.ts';
 import { sendRowsAgain } from './compare-warehouse.ts';
 
 /**
- * Removes the rows of calls that the service does not know. Rows of an earlier ledger, and of calls that this ledger has lost, stay, because they may be the only
- * copy. Rows of a later one are of another deployment that loads the same warehouse. Without an endpoint for one call nothing is removed, because nobody can say that it is gone.
+ * Removes the rows of calls that the service does not know. Rows of an earlier ledger, and of calls that this ledger
+ * has lost, stay, because they may be the only copy. Rows of a later one are of another deployment that loads the same
+ * warehouse. Without an endpoint for one call nothing is removed, because nobody can say that it is gone.
  * @returns ids that are no longer unexpected: removed here, or known to the ledger now.
  * @throws CallsyncError of the source, the store or the warehouse.
  */
@@ -28,9 +29,9 @@ export const removeUnexpected = async (
   if (unexpected.length === 0 || deps.source.list.list.single_path === undefined) return new Set();
   const epoch = await deps.store.epoch();
   const guards = new Map(unexpected.filter((guard) => guard.epoch === epoch).map((guard) => [guard.callId, guard]));
-  const asked = await askSingly(deps, [...guards.keys()], signal);
-  const sent = await findSent(deps.store, target.warehouse.name, asked.unknown);
-  const { found, unknown } = { ...asked, unknown: asked.unknown.filter((id) => !sent.has(id)) };
+  const { found, unknown: gone } = await askSingly(deps, [...guards.keys()], signal);
+  const sent = await findSent(deps.store, target.warehouse.name, gone);
+  const unknown = gone.filter((id) => !sent.has(id));
   if (unknown.length > 0) {
     await target.warehouse.proof.removeCalls(unknown.flatMap((id) => guards.get(id) ?? []));
     // A delivery may have brought such a call meanwhile: its rows, if they were among the removed, are written again.

@@ -379,15 +379,15 @@ const columnsWritten = [
   ['revision', 'revision', 'int'],
   ['tombstone', 'tombstone', 'bool'],
   ['fields', 'versions', 'json', 'unlessConfirmed'],
-  ['confirmed_at', 'confirmedAt', 'timestamp'],
-  ['confirmed_rank', 'confirmedRank', 'int'],
+  ['confirmed_at', 'confirmedAt', 'timestamp', 'ofSighting'],
+  ['confirmed_rank', 'confirmedRank', 'int', 'ofSighting'],
   ['field_changes', 'changes', 'json'],
   ['call_timestamp', 'timestamp', 'timestamp', 'ofDocument'],
   ['processed_at', 'processed', 'timestamp', 'ofDocument'],
-  ['first_seen_at', 'firstSeenAt', 'timestamp'],
-  ['last_seen_at', 'lastSeenAt', 'timestamp'],
+  ['first_seen_at', 'firstSeenAt', 'timestamp', 'ofSighting'],
+  ['last_seen_at', 'lastSeenAt', 'timestamp', 'ofSighting'],
   ['changed_at', 'changedAt', 'timestamp'],
-  ...sources.map((source) => [`${source}_at`, source, 'timestamp'] as const),
+  ...sources.map((source) => [`${source}_at`, source, 'timestamp', 'ofSighting'] as const),
   ['source_deleted_at', 'sourceDeletedAt', 'timestamp'],
   ['privacy_version', 'rules', 'text'],
 ] as const;
@@ -409,7 +409,7 @@ const writtenRows = (rows: readonly LedgerRow[], processedField: string, before?
   });
 
 /** Where a record says all values again, the others stay as they are. */
-const confirmedColumns = columnsWritten.filter(([column]) => /^(confirmed|\w+_seen|poll|webhook|import)_/.test(column));
+const confirmedColumns = columnsWritten.filter(([, , , kept]) => kept === 'ofSighting');
 
 /** @param before the rows as they are stored; without them every column is written. */
 const updateRows = async (
