@@ -16,6 +16,8 @@ import { type LateContext, recordLateChanges } from '../../store/ledger/late-cha
 import { foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
 import type { InvisibleDelivery, PlannedLoad } from '../../store/loads/loads.ts';
 import { completeLoad, failLoad, keepLoad, markPending, planLoad } from '../../store/loads/loads.ts';
+import { noteLost } from '../../store/status/lost-documents.ts';
+import { type Withdraw, withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallLoad, ChangeTime, LoadBatch, LoadResult, Warehouse } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
@@ -59,7 +61,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     observations.map((one) => ({ observation: one, clean: sanitize?.(one) ?? one }));
   // Rules take long: nothing is locked meanwhile where the batch is known by now.
   const known = typeof incoming === 'function' ? undefined : clean(incoming);
-  const folded = await store.transaction(async (tx): Promise<FoldedBatch> => {
+  const foldBatch = async (tx: Transaction, withdraw: Withdraw): Promise<FoldedBatch> => {
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     origin = batch.origin;
@@ -67,14 +69,14 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     const { rejected = [] } = batch;
     const { kept, tombstoned, texts } = await admit(tx, { cleaned, rejected }, deps);
     seen = kept;
-    const { changed, replaced, unchanged, lost } = await foldIntoLedger(tx, kept, {
+    const { changed, replaced, unchanged } = await foldIntoLedger(tx, kept, {
       processedField: deps.processedField,
       tombstoned,
       privacy: sanitize && rulesVersion !== undefined ? { sanitize, version: rulesVersion } : undefined,
       // Without rules nothing is written for it, and the key of tombstones is not asked for.
       index: sanitize && store.index,
+      onLost: (callIds) => noteLost(tx, withdraw, callIds),
     });
-    await requestRereads(tx, lost, 'lost');
     if (texts.length > 0) await quarantineRecords(tx, texts);
     const changedIds = changed.map(({ callId }) => callId);
     const loads: FoldedBatch['loads'][number][] = [];
@@ -90,7 +92,8 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx, changedIds);
     return { changed, unchanged, rejected: rejected.length, loads, done: batch.done };
-  }, 'byKeys');
+  };
+  const folded = await withdrawProof(store, foldBatch, 'byKeys');
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return { ...folded, load: () => loadFolded(deps, folded) };

@@ -3,12 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import type { Row } from '../../../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
-import type { LedgerRow } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { findInLedger } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
-import { forgetDocuments } from '../../store/status/lost-documents.ts';
 import type { Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { contentHash } from '../../warehouse/content-hash.ts';
@@ -74,23 +72,16 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
   const isEqual = equality(deps, target, await deps.store.epoch(), digests);
   const missing = new Set<string>();
   const different = new Set<string>();
-  const lost: LedgerRow[] = [];
   for await (const batch of readExpected(deps.store, target.warehouse.name, input.callIds)) {
     for (const call of batch) {
-      const { callId, tombstone } = call.row;
+      const { callId, tombstone, document, sourceDeletedAt } = call.row;
       const [guard, ...others] = guards.get(callId) ?? [];
-      if (tombstone) {
-        if (guard !== undefined) different.add(callId);
-        continue;
-      }
-      if (call.row.document === null) {
-        lost.push(call.row);
-        different.add(callId);
-      } else if (guard === undefined) missing.add(callId);
-      else if (others.length > 0 || !isEqual(call, guard)) different.add(callId);
+      // The service no longer has a call whose document is lost: its rows may be the only copy.
+      if (document === null && sourceDeletedAt !== null) continue;
+      if (guard === undefined && !tombstone) missing.add(callId);
+      else if (guard !== undefined && (tombstone || others.length > 0 || !isEqual(call, guard))) different.add(callId);
     }
   }
-  await forgetDocuments(deps.store, lost);
   return { missing, different };
 };
 
@@ -107,6 +98,7 @@ const equality =
     digests: ReadonlyMap<string, CallDigest> | undefined,
   ) =>
   ({ row, applied }: ExpectedCall, guard: CallGuard): boolean => {
+    if (row.document === null) return false;
     const isSettled = applied !== undefined && !applied.pending && applied.revision === row.revision;
     const expected = isSettled ? applied : { epoch, revision: row.revision, flattenVersion };
     if (guard.epoch !== expected.epoch || guard.revision !== expected.revision) return false;

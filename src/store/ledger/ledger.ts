@@ -70,7 +70,7 @@ const readIntact = ({ callId, body, digest }: StoredDocument): Buffer | undefine
 /** For readers to whom a call without its document is of no use. */
 export const documentLost = (callId: string): CallsyncError =>
   transient('LEDGER_DAMAGED', `The ledger has lost the document of call ${callId}, or somebody altered it.`, {
-    hint: 'Run callsync reconcile --force over the day of the call: callsync then reads the call again from the service.',
+    hint: 'Run callsync reconcile --force over the day of the call: callsync then reads the call again. If the service no longer has the call, erase it with callsync erase --by call.',
   });
 
 const packDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Buffer[]> => {
@@ -140,6 +140,8 @@ interface FoldedLedger {
   readonly tombstoned: ReadonlySet<string>;
   readonly privacy?: FoldedRules | undefined;
   readonly index?: SubjectIndex | undefined;
+  /** Told, before anything is written, of calls whose loss nobody had seen: their next record has all that is known of them. */
+  readonly onLost?: (callIds: readonly string[]) => Promise<void>;
 }
 
 type Observed = ReadonlyMap<string, readonly PreparedObservation[]>;
@@ -171,6 +173,7 @@ export const foldIntoLedger = async (
   await fetchDocuments(tx, rows, wanted);
   // Nothing of a lost document counts: the record that needs it writes all of its own values.
   const lost = new Set(wanted.filter((id) => rowOf(rows, id).document === null));
+  await rules.onLost?.([...lost].filter((id) => Object.keys(rowOf(rows, id).versions).length > 0));
   for (const id of lost) rows.set(id, { ...rowOf(rows, id), versions: {}, document: {} });
   for (const [id, row] of rows)
     if (privacy !== undefined && isOlder(row)) rows.set(id, foldRules(row, privacy.sanitize, privacy.version));
@@ -189,8 +192,6 @@ export const foldIntoLedger = async (
     /** Rows of known calls before the fold. */
     replaced,
     unchanged: byCall.size - changed.length,
-    /** Calls whose loss nobody had seen: nothing but the values of these records is known of them. */
-    lost: [...lost].filter((id) => Object.keys(before.get(id)?.versions ?? {}).length > 0),
   };
 };
 

@@ -148,15 +148,19 @@ type SentCalls = readonly string[] | { readonly since: number };
  * Call it before calls become tombstones, which have no day. Call it before queue rows are locked: chains are locked
  * first.
  */
-type Withdraw = (calls: SentCalls, warehouse?: string) => Promise<void>;
+export type Withdraw = (calls: SentCalls, warehouse?: string) => Promise<void>;
 
 /**
  * Runs work that sends calls again, cuts or erases them, and withdraws the proof of their days in the same
  * transaction. Repeats the work after a deadlock.
  */
-export const withdrawProof = async <T>(store: Store, work: (tx: Transaction, withdraw: Withdraw) => Promise<T>) => {
+export const withdrawProof = async <T>(
+  store: Store,
+  work: (tx: Transaction, withdraw: Withdraw) => Promise<T>,
+  finds?: Parameters<Store['transaction']>[1],
+) => {
   let heads: StoredVerdict[] = [];
-  const done = await repeatTransaction(store, (tx) => {
+  const withdrawing = (tx: Transaction) => {
     heads = [];
     return work(tx, async (calls, warehouse) => {
       const days = await listDays(tx, calls, warehouse);
@@ -175,7 +179,8 @@ export const withdrawProof = async <T>(store: Store, work: (tx: Transaction, wit
         await tx.query`UPDATE verdicts SET unhealed_calls = NULL
             WHERE warehouse = ANY(${chains.map(({ name }) => name)}) AND unhealed_calls && ${calls}::text[]`;
     });
-  });
+  };
+  const done = await repeatTransaction(store, withdrawing, finds);
   for (const head of heads) await recordChainHead(store, store.erasures.proof.headsFile, head);
   return done;
 };

@@ -59,11 +59,22 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   expect(await findNamingCalls(here.store, persons)).toEqual(expect.arrayContaining(ids.slice(0, 4)));
   // The next record of a call is the first to meet its loss, and has few of the values.
   const callId = ids.at(-1) ?? '';
-  await here.query('DELETE FROM ledger_documents WHERE call_id = $1', [callId]);
-  const fields = { unique_id: callId, status: 'void' };
-  const observation = { callId, source: 'poll', observedAt: Date.now() * 1000, fields } as const;
-  await (await ingest(here.deps, { observations: [observation], origin: 'sync' })).load();
+  const meetLoss = async () => {
+    await here.query('DELETE FROM ledger_documents WHERE call_id = $1', [callId]);
+    const fields = { unique_id: callId, status: 'void' };
+    const observation = { callId, source: 'poll', observedAt: Date.now() * 1000, fields } as const;
+    await (await ingest(here.deps, { observations: [observation], origin: 'sync' })).load();
+  };
+  await meetLoss();
   expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 8, failed: 0 });
   expect(await reconcile()).toMatchObject({ failed: 0, unproven: 0, healed: 0 });
   expect(await rows()).toEqual(before);
+  await meetLoss();
+  expect(await here.store.value`SELECT outcome FROM verdicts ORDER BY verdict_id DESC LIMIT 1`).toBe('unproven');
+  // A lost call that the service no longer has keeps its rows, and holds back no proof.
+  await here.query('DELETE FROM ledger_documents WHERE call_id = $1', [ids[0]]);
+  await here.simulator.delete({ callIds: ids.slice(0, 1) });
+  expect(await reconcile()).toMatchObject({ failed: 0, markedMissing: 1 });
+  expect(await reconcile()).toMatchObject({ failed: 0, unproven: 0 });
+  expect(await rows()).toHaveLength(before.length);
 });
