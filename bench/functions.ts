@@ -77,8 +77,10 @@ const show = (what: string, { only, more }: Difference) => {
     `${what}\n  not entered without it: ${say(figures.only)}\n  entered more often:     ${say(figures.more)}`,
   );
   if (flags.list) {
-    for (const [file, functions] of byFile(more)) {
-      const names = functions.map(({ name, line }) => `${name === '' ? '()' : name}:${line}`);
+    for (const [file, functions] of byFile(only)) {
+      const names = functions.map(
+        ({ name, line, exported }) => `${exported ? '*' : ''}${name === '' ? '()' : name}:${line}`,
+      );
       console.log(`    ${file}: ${names.join(' ')}`);
     }
   }

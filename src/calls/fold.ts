@@ -56,8 +56,7 @@ export interface PreparedObservation extends Observation {
 }
 
 /** The row of a call of which nothing is known. */
-export const emptyRow = (callId: string): LedgerRow => ({
-  callId,
+export const emptyRow: Omit<LedgerRow, 'callId'> = {
   revision: 0,
   tombstone: false,
   versions: {},
@@ -69,7 +68,7 @@ export const emptyRow = (callId: string): LedgerRow => ({
   sourceDeletedAt: null,
   rules: null,
   seenBy: {},
-});
+};
 
 const unstorable = /[\0\ud800-\udfff]/;
 
@@ -260,7 +259,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
 
 /** Erasure is a fold too: nothing of the call stays but its identity, and no later observation brings it back. */
 export const foldErasure = (row: LedgerRow): LedgerRow =>
-  row.tombstone ? row : { ...emptyRow(row.callId), revision: row.revision + 1, tombstone: true };
+  row.tombstone ? row : { ...emptyRow, callId: row.callId, revision: row.revision + 1, tombstone: true };
 
 /**
  * The row after other rules were applied to its document; the revision rises only if they changed it. Fields keep their

@@ -139,8 +139,10 @@ const expectedDocument = (observations: readonly Observation[]): CallDocument =>
   );
 };
 
+const unknown: LedgerRow = { ...emptyRow, callId: 'c' };
+
 const foldAll = (observations: readonly Observation[]): LedgerRow =>
-  observations.map(prepareObservation).reduce(fold, emptyRow('c'));
+  observations.map(prepareObservation).reduce(fold, unknown);
 
 /** As it is once stored and read again. */
 const stored = (row: LedgerRow): LedgerRow => ({
@@ -178,7 +180,7 @@ test('observations in any order and number: rows of one revision are the same, w
   await forAll([observationsInOrders('c')], { numRuns: 200 }, ({ arrivals }) => {
     for (const observations of arrivals) {
       const revisions = new Map<number, unknown>();
-      let row = emptyRow('c');
+      let row = unknown;
       for (const observation of observations.map(prepareObservation)) {
         row = fold(row, observation);
         if (revisions.has(row.revision)) expect(shown(row)).toEqual(revisions.get(row.revision));
@@ -196,7 +198,7 @@ test('observations in any order and number end the same, whether or not the row 
       if (needsDocument(head, observation)) return fold(stored(row), observation);
       const next = fold(head, observation);
       return { ...next, document: next.document ?? stored(row).document };
-    }, emptyRow('c'));
+    }, unknown);
     const { document, versions, revision } = whole;
     expect(stepped).toEqual({ ...stepped, document, versions, revision });
     expect(flatRows(stored(whole))).toEqual(flatRows(whole));
@@ -205,7 +207,7 @@ test('observations in any order and number end the same, whether or not the row 
 test('observations in any order and number: a tombstone among them wins and stays', () =>
   forAll([observationsInOrders('c', 1), fc.nat()], { numRuns: 300 }, ({ arrivals: [arrival = []] }, position) => {
     const cut = position % (arrival.length + 1);
-    const before = arrival.slice(0, cut).map(prepareObservation).reduce(fold, emptyRow('c'));
+    const before = arrival.slice(0, cut).map(prepareObservation).reduce(fold, unknown);
     const erased = foldErasure(before);
     expect(erased).toMatchObject({ tombstone: true, revision: before.revision + 1, versions: {}, document: {} });
     expect(arrival.slice(cut).map(prepareObservation).reduce(fold, erased)).toBe(erased);

@@ -61,7 +61,7 @@ const foldUnder = (row: LedgerRow, observation: Observation, { sanitize, version
   return { ...fold(brought, prepareObservation(sanitize(observation))), rules: version };
 };
 const winnerOf = (first: Observation, under: Privacy, second: Observation, later: Privacy): unknown => {
-  const { document } = foldUnder(foldUnder(emptyRow('c'), first, under), second, later);
+  const { document } = foldUnder(foldUnder({ ...emptyRow, callId: 'c' }, first, under), second, later);
   return (document?.visit as { readonly who: string } | undefined)?.who;
 };
 
@@ -94,7 +94,7 @@ test('delivered: the hash of the raw bytes decides, however the body was admitte
 });
 
 test('of a value without rules no hash stays once rules have acted on it', () => {
-  const before = fold(emptyRow('c'), prepareObservation(polled('a', 0)));
+  const before = fold({ ...emptyRow, callId: 'c' }, prepareObservation(polled('a', 0)));
   const after = foldRules(before, newer.sanitize, newer.version);
   expect(after.versions.visit?.[2].slice(0, 8)).not.toBe(before.versions.visit?.[2].slice(0, 8));
 });

@@ -24,7 +24,7 @@ test('a row comes back as it was folded, to the microsecond', async () => {
     observationOf('x', at + 1, { n: 2, constructor: 'field', 'a\0': null }, 'poll'),
     observationOf('x', at - 1, { old: true }, 'import'),
   ];
-  const expected = observations.map(prepareObservation).reduce(fold, emptyRow('x'));
+  const expected = observations.map(prepareObservation).reduce(fold, { ...emptyRow, callId: 'x' });
   const { changed } = await foldAll(observations);
   expect(changed).toEqual([expected]);
   expect(await pipeline.rowOf('x')).toEqual(expected);
@@ -63,7 +63,7 @@ test('what a worker of an earlier build folds behind such a record is newer than
   await foldAll([observationOf('x', 1, { n: 1, m: 1 })]);
   await foldAll([observationOf('x', 5_000_000, { n: 1, m: 1 })]);
   // That build knows neither column.
-  const { versions } = fold(emptyRow('x'), prepareObservation(observationOf('x', 9_000_000, { n: 2 })));
+  const { versions } = fold({ ...emptyRow, callId: 'x' }, prepareObservation(observationOf('x', 9_000_000, { n: 2 })));
   await pipeline.query(`UPDATE ledger SET revision = revision + 1, fields = fields || '${JSON.stringify(versions)}'`);
   await pipeline.query('UPDATE ledger_documents SET revision = revision + 1');
   await foldAll([observationOf('x', 7_000_000, { n: 3, m: 3 })]);

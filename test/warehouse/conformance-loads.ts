@@ -129,7 +129,7 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       const callId = on.newId();
       const see = (row: LedgerRow, source: 'poll' | 'webhook', second: number, fields: Record<string, unknown>) =>
         fold(row, prepareObservation({ callId, source, observedAt: second * 1_000_000, fields }));
-      const polled = see(emptyRow(callId), 'poll', 100, { status: 'new', tags: [], note: 'a secret value' });
+      const polled = see({ ...emptyRow, callId }, 'poll', 100, { status: 'new', tags: [], note: 'a secret value' });
       const changed = see(polled, 'webhook', 200, { status: 'a secret value', tags: [] });
       const confirmed = see(changed, 'poll', 300, { status: 'a secret value', tags: [], note: 'a secret value' });
       const last = see(confirmed, 'webhook', 400, { status: 'other', tags: [1], note: 'b' });

@@ -1,7 +1,7 @@
 /** Facts about a list that reading it teaches, such as a cap that the service does not tell. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { countOf, formatSpan } from '../../lib/count-of.ts';
-import { field, fields, type Known, type Memory, type Seen, startOf, takeIn } from '../../lib/evidence.ts';
+import { fields, type Known, type Memory, type Seen, startOf, takeIn } from '../../lib/evidence.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
 /** A call and its time, as the list prints it. */
@@ -15,8 +15,6 @@ export interface Span {
   readonly first: Mark;
   readonly last: Mark;
 }
-
-const byAxis = <T>() => field<Readonly<Record<string, T>>>({}, (known, seen) => ({ ...known, ...seen }));
 
 export const [fewestAtEnd, mostAtEnd] = [2, 20];
 
@@ -34,9 +32,9 @@ const shape = {
   /** The largest total of a query. */
   total: most,
   /** By axis: the longest window, in microseconds, that showed a call at its beginning or its end, wherever asked. */
-  length: byAxis<Micros>(),
+  length: latest<Readonly<Record<string, Micros>>>({}),
   /** By axis: the first and last call of a window. */
-  span: byAxis<Span>(),
+  span: latest<Readonly<Record<string, Span>>>({}),
   /** Most records that came on one page. */
   page: most,
   /** A page had more records than were asked for: the service ignores the size that a question names. */

@@ -262,7 +262,7 @@ async function* readAhead(limit: MemoryLimit, asking: Asking, query: ListQuery, 
     if (before?.isRefused && page.count > 0) throw refusedAmid(page.url);
     permit.fill(page.size);
     const done = (isUnread: boolean): void => {
-      if (isUnread) page.free?.();
+      if (isUnread && page.memory) structuredClone(undefined, { transfer: [page.memory] });
       permit.release();
       permits.delete(permit);
     };
@@ -272,7 +272,10 @@ async function* readAhead(limit: MemoryLimit, asking: Asking, query: ListQuery, 
     let current: Promise<Held> | undefined = fetch(first, await limit.acquire(kind, signal));
     while (current !== undefined) {
       const { page, done }: Held = await current;
-      const next: PageRequest | undefined = alone ? undefined : pagination.next(page, query.overlap ?? 0);
+      const own: Partial<PageRequest> | undefined = alone ? undefined : pagination.next(page, query.overlap ?? 0);
+      const { request, count }: SinglePage = page;
+      const behind = { offset: request.offset + count, index: request.index + 1 };
+      const next: PageRequest | undefined = own && { ...request, ...behind, ...own };
       const free = next && limit.tryAcquire(kind);
       const ahead: Promise<Held> | undefined = next && free && fetch(next, free, page);
       // The caller that awaits it gets the failure; until then it must not count as unhandled.
@@ -283,10 +286,8 @@ async function* readAhead(limit: MemoryLimit, asking: Asking, query: ListQuery, 
         return done;
       };
       yield { ...page, keep };
-      if (!isKept) {
-        page.dispose();
-        done(false);
-      }
+      // A suspended loop may hold its last records while it waits for the next.
+      if (!isKept) done(page.isCopied);
       current = ahead ?? (next && fetch(next, await limit.acquire(kind, signal), page));
     }
   } finally {

@@ -25,10 +25,10 @@ export interface PageBody {
   readonly count: number;
   /** The records in parts of about `maxBytes` of JSON. */
   parts(maxBytes: number): Iterable<readonly RawRecord[]>;
-  /** Lets go of the bytes of a large page: a suspended loop may hold its last records while it waits for the next. */
-  dispose(): void;
-  /** Gives the memory of the bytes back at once. Encoded fields that are read afterwards fail. */
-  readonly free?: () => void;
+  /** That of the bytes, where nothing else has a part of it. Old by now, it would wait for a collection of the whole heap. */
+  readonly memory?: ArrayBuffer | undefined;
+  /** Whether the records that were handed on have copies of their bytes. */
+  readonly isCopied: boolean;
 }
 
 /** The memory of a smaller body may be shared. */
@@ -77,7 +77,7 @@ export const emptyPage = (envelope: unknown, size = 0): PageBody => ({
   size,
   count: 0,
   parts: () => [],
-  dispose: () => undefined,
+  isCopied: false,
 });
 
 /** Size of the parts of a large page. Values, text and rows of a part take several times its size in memory. */
@@ -87,23 +87,14 @@ const scannedPartBytes = 2 * 1024 * 1024;
 const longNumbers = /("[^"\\]*(?:\\.[^"\\]*)*")|(?<![-+.\deE])-?\d{16,}(?=\s*[,}\]])/gs;
 
 const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedPage, string | undefined>): PageBody => {
-  let held: Buffer | undefined = body;
   const size = body.length;
   const isLarge = size > largeBytes;
-  const bytesAt = (from: number, to: number): Buffer => held?.subarray(from, to) ?? Buffer.alloc(0);
-  /** Old by now, the bytes would wait for a collection of the whole heap. */
-  const free = (): void => {
-    if (body.length > sharedBytes) structuredClone(undefined, { transfer: [body.buffer as ArrayBuffer] });
-  };
   return {
     envelope: JSON.parse(envelope.replace(longNumbers, (found, text) => text ?? `"${found}"`)),
     size,
     count: spans.length,
-    dispose: () => {
-      held = undefined;
-      if (isLarge) free();
-    },
-    free,
+    memory: size > sharedBytes ? (body.buffer as ArrayBuffer) : undefined,
+    isCopied: isLarge,
     *parts(maxBytes) {
       let part: RawRecord[] = [];
       let size = 0;
@@ -114,9 +105,9 @@ const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedP
           part = [];
           size = 0;
         }
-        const bytes = bytesAt(from, to);
+        const bytes = body.subarray(from, to);
         const { value } = readRecord(isLarge ? Buffer.from(bytes) : bytes, isText ? fields : notScanned, from);
-        part.push({ value, bytes: () => bytesAt(from, to) });
+        part.push({ value, bytes: () => body.subarray(from, to) });
         size += to - from;
       }
       if (part.length > 0) yield part;

@@ -56,8 +56,8 @@ interface Pagination {
   first(size?: number): PageRequest;
   /** A page of its own size from `offset` on, a multiple of `size`; absent where the style cannot be asked for one. */
   readonly at?: (offset: number, size: number) => PageRequest;
-  /** The page after the one seen; undefined where the style itself says that it was the last. */
-  next(seen: SeenPage, overlap: number): PageRequest | undefined;
+  /** The page after the one seen, where it differs from it; undefined where the style itself says that it was the last. */
+  next(seen: SeenPage, overlap: number): Partial<PageRequest> | undefined;
 }
 
 /**
@@ -89,14 +89,6 @@ const pageAt = (
   index: 0,
 });
 
-/** The page behind one that was seen. */
-const pageAfter = ({ request, count }: SeenPage, next: Partial<PageRequest>): PageRequest => ({
-  ...request,
-  offset: request.offset + count,
-  index: request.index + 1,
-  ...next,
-});
-
 /** Common part of styles with consecutive pages; `params` ask for the first. */
 const forwardOnly = (config: Sized, params = {}): Pick<Pagination, 'size' | 'first'> => ({
   size: config.size_param === undefined ? undefined : config.size,
@@ -118,11 +110,11 @@ const createPagePagination = (config: Of<'page'>): Pagination => {
     next: (seen) => {
       if (isExhausted(seen)) return undefined;
       const { params, index, emptyBefore = 0 } = seen.request;
-      return pageAfter(seen, {
+      return {
         params: { ...params, ...numbered(index + 1) },
         emptyBefore: seen.count === 0 ? emptyBefore + 1 : 0,
         behind: seen.count,
-      });
+      };
     },
   };
 };
@@ -145,13 +137,13 @@ const createOffsetPagination = (config: Of<'offset'>): Pagination => {
       // An overlapping page that brings nothing beyond its overlap is as good as empty.
       const isGap = seen.count <= repeated;
       const offset = before + (isGap ? config.size : seen.count - Math.min(overlap, seen.count - 1));
-      return pageAfter(seen, {
+      return {
         params: { ...params, [config.offset_param]: String(offset) },
         offset,
         known: before + seen.count,
         emptyBefore: isGap ? emptyBefore + 1 : 0,
         behind: seen.count,
-      });
+      };
     },
   };
 };
@@ -160,9 +152,9 @@ const createOffsetPagination = (config: Of<'offset'>): Pagination => {
 const isShort = ({ count, request: { size = 1 } }: SeenPage): boolean => count < size;
 
 /** The page at an address in the body or the headers; undefined where it is that of the last page. */
-const follow = (seen: SeenPage, address: string): PageRequest | undefined => {
+const follow = (seen: SeenPage, address: string): Partial<PageRequest> | undefined => {
   const url = new URL(address, seen.url).href;
-  return isShort(seen) && url === seen.url.href ? undefined : pageAfter(seen, { params: {}, url });
+  return isShort(seen) && url === seen.url.href ? undefined : { params: {}, url };
 };
 
 /** Texts and numbers in place of a cursor that lead back to the first page. */
@@ -191,7 +183,7 @@ const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
     const { params } = seen.request;
     if (isShort(seen) && cursor === params[config.cursor_param]) return undefined;
     if (isAddress(cursor, seen.url) && URL.canParse(cursor, seen.url.href)) return follow(seen, cursor);
-    return pageAfter(seen, { params: { ...params, [config.cursor_param]: cursor }, url: undefined });
+    return { params: { ...params, [config.cursor_param]: cursor }, url: undefined };
   },
 });
 

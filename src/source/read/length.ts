@@ -35,8 +35,8 @@ export function* judgeLength(view: View, query: WindowQuery, { first, last }: Sp
   // With calls in more than half of a step, it is taken for shown: the list has no shorter windows to compare.
   const isSpread = step > hour && last.at - first.at > step / 2 + 2 * minute;
   const shownTo = Math.max(hour, learned.length[axis] ?? 0, isSpread ? shortest(list) : 0);
-  if (isSpread) yield { kind: 'learn', seen: { length: { [axis]: shownTo } } };
-  if (isDated({ first, last })) yield { kind: 'learn', seen: { span: { [axis]: { first, last } } } };
+  if (isSpread) yield { kind: 'learn', seen: { length: { ...learned.length, [axis]: shownTo } } };
+  if (isDated({ first, last })) yield { kind: 'learn', seen: { span: { ...learned.span, [axis]: { first, last } } } };
   if (length <= shownTo) return length;
   const span = learned.span[axis] ?? (yield* findCalls(view, query));
   // Calls without usable times show nothing. Where no call ever came, longer windows may hide them all, the shortest too.
@@ -48,7 +48,7 @@ export function* judgeLength(view: View, query: WindowQuery, { first, last }: Sp
     next /= 2
   ) {
     if (!(yield* isShown(view, query, span, next))) continue;
-    yield { kind: 'learn', seen: { length: { [axis]: next } } };
+    yield { kind: 'learn', seen: { length: { ...learned.length, [axis]: next } } };
     return next;
   }
   return shownTo;
@@ -62,14 +62,14 @@ const quickly = (query: WindowQuery, from: Micros, to: Micros): WindowQuery => {
 };
 
 /** The first and last call of a recent window: from then on a fact, also where none came. */
-function* findCalls({ now }: View, query: WindowQuery): Judge<Span> {
+function* findCalls({ now, learned }: View, query: WindowQuery): Judge<Span> {
   let span: Span = { first: nothing.first, last: nothing.last };
   for (const hours of [8, 72, 720]) {
     const recent = quickly(query, now - hours * hour, now);
     if (!isDated(span)) span = (yield* ifAnswered(askQuietly(recent, { until: () => true }))) ?? span;
   }
   const { first, last } = span;
-  yield { kind: 'learn', seen: { span: { [query.window.axis]: { first, last } } } };
+  yield { kind: 'learn', seen: { span: { ...learned.span, [query.window.axis]: { first, last } } } };
   return span;
 }
 

@@ -211,7 +211,7 @@ const insertUnknown = async (
 ): Promise<Map<string, LedgerRow>> => {
   const ids = [...byCall.keys()];
   const known = new Set(await tx.column<string>`SELECT call_id FROM ledger WHERE call_id = ANY(${ids})`);
-  const unknown = ids.filter((id) => !known.has(id)).map((id) => [id, emptyRow(id)] as const);
+  const unknown = ids.filter((id) => !known.has(id)).map((callId) => [callId, { ...emptyRow, callId }] as const);
   const rows = foldCalls(new Map(unknown), byCall, rules);
   if (!(await copyRows(tx, rows, rules.processedField))) return await insertUnknown(tx, byCall, rules);
   return new Map(rows.map((row) => [row.callId, row]));

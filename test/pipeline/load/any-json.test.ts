@@ -135,7 +135,7 @@ test('a thread gets the memory of a page though another memory has some fields',
     const fields: CallDocument = bare();
     const from = n * json.length;
     defineEncoded(fields, 'transcript_json', n === 20 ? rendered : page.subarray(from, from + json.length));
-    const row = { ...emptyRow(`call ${n}`), revision: 1, document: fields };
+    const row = { ...emptyRow, callId: `call ${n}`, revision: 1, document: fields };
     return { revision: 1, source: { row, options: {} }, flatten: () => flattenCall(row).rows };
   });
   const load = { epoch: 1, flattenVersion, loadId: 'load', ownsBytes: true };
