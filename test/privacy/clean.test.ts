@@ -6,8 +6,10 @@ import { compileRules, profileRules } from '../../src/privacy/rules.ts';
 import { makeTokens } from '../../src/privacy/tokens.ts';
 import { forAll } from '../support/for-all.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
+import { said } from './said.ts';
 
 type CleanOptions = Parameters<typeof openRules>[0];
+type Rules = Parameters<typeof compileRules>[0];
 
 const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };
 const options: CleanOptions = {
@@ -19,36 +21,33 @@ const options: CleanOptions = {
 };
 const [token] = makeTokens([key], 'phone', '+33639981234');
 
-const utterance = (content: string, from = 'out') => ({
-  from,
-  words: content.split(' ').map((value, index) => ({ score: 0.9, start: index, value, length: 0.5 })),
-  content,
-});
 const transcriptOf = (...callData: readonly unknown[]) => ({ callData, callUniqueId: '', meta: { lang: 'fr' } });
 
-interface Said {
-  readonly content: string;
-  readonly words: readonly { readonly value: string; readonly start: number }[];
-}
-const saidIn = (fields: Readonly<Record<string, unknown>>): readonly Said[] =>
-  (fields.transcript_json as { callData: Said[] }).callData;
-const sanitizeUnder = (fields: Readonly<Record<string, unknown>>, settings: CleanOptions) =>
-  clean(fields, openRules(settings)).fields;
+type Fields = Readonly<Record<string, unknown>>;
+const saidIn = (fields: Fields) =>
+  (fields.transcript_json as { readonly callData: readonly ReturnType<typeof said>[] }).callData;
 const own = openRules(options);
-const sanitize = (fields: Readonly<Record<string, unknown>>) => clean(fields, own).fields;
+const sanitize = (fields: Fields, rules = own) => clean(fields, rules).fields;
+/** Under its own rules, of which twice is once. */
+const sanitizeUnder = (fields: Fields, rules: Rules) => {
+  const opened = openRules({ ...options, rules: compileRules(rules) });
+  const once = sanitize(fields, opened);
+  expect(sanitize(once, opened)).toEqual(once);
+  return once;
+};
 
 test('a transcript has each covered word and the text replaced, and keeps its timings', () => {
-  const [said] = saidIn(sanitize({ transcript_json: transcriptOf(utterance('le zéro six 39 98 12 34 merci')) }));
-  expect(said?.content).toBe(`le ${token} … … … … … merci`);
-  expect(said?.words.map(({ value }) => value).join(' ')).toBe(said?.content);
-  expect(said?.words.map(({ start }) => start)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  const [one] = saidIn(sanitize({ transcript_json: transcriptOf(said('le zéro six 39 98 12 34 merci')) }));
+  expect(one?.content).toBe(`le ${token} … … … … … merci`);
+  expect(one?.words.map(({ value }) => value).join(' ')).toBe(one?.content);
+  expect(one?.words.map(({ start }) => start)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
 });
 
 test('a transcript whose text and words differ loses the whole utterance', () => {
-  const other = { ...utterance('bonjour à tous'), content: 'appelez le 06 39 98 12 34' };
-  const [said] = saidIn(sanitize({ transcript_json: transcriptOf(other) }));
-  expect(said?.content).toBe(`${token} … …`);
-  expect(said?.words.map(({ value }) => value)).toEqual([token, '…', '…']);
+  const other = { ...said('bonjour à tous'), content: 'appelez le 06 39 98 12 34' };
+  const [one] = saidIn(sanitize({ transcript_json: transcriptOf(other) }));
+  expect(one?.content).toBe(`${token} … …`);
+  expect(one?.words.map(({ value }) => value)).toEqual([token, '…', '…']);
 });
 
 test('fields that nobody named are looked into: values, numbers, names, depths', () => {
@@ -62,7 +61,6 @@ test('fields that nobody named are looked into: values, numbers, names, depths',
   expect(result).not.toMatch(/39 98|4970|dupont/i);
 });
 
-type Rules = Parameters<typeof compileRules>[0];
 const ownRules: Rules = [
   { path: 'metadata.UDF_*', action: 'drop' },
   { path: 'metadata.ANI', action: 'last4' },
@@ -71,7 +69,7 @@ const ownRules: Rules = [
 const last4: Rules = [{ path: 'Account', action: 'last4' }];
 const account = 'FR76 3000 6000 0112 3456 7890 189';
 
-test.each<[string, Rules, Readonly<Record<string, unknown>>, object]>([
+test.each<[string, Rules, Fields, object]>([
   [
     'those of one’s own come before those of the profile',
     [...ownRules, ...profileRules.pseudonymous],
@@ -79,17 +77,9 @@ test.each<[string, Rules, Readonly<Record<string, unknown>>, object]>([
     { metadata: { ANI: '…1234', Dept: 'SALES' }, visit: { phone: '0639981234' } },
   ],
   ['no speech', profileRules.no_transcript, { unique_id: 'a', transcript_json: transcriptOf() }, { unique_id: 'a' }],
-  [
-    'the last characters stay the last ones, of any alphabet',
-    last4,
-    { Account: `${account} été` },
-    { Account: '…9été' },
-  ],
+  ['the last characters stay last, of any alphabet', last4, { Account: `${account} été` }, { Account: '…9été' }],
 ])('rules: %s', (_, rules, fields, expected) => {
-  const settings = { ...options, rules: compileRules(rules) };
-  const once = sanitizeUnder(fields, settings);
-  expect(once).toEqual(expected);
-  expect(sanitizeUnder(once, settings)).toEqual(once);
+  expect(sanitizeUnder(fields, rules)).toEqual(expected);
 });
 
 test.each([
@@ -101,11 +91,9 @@ test.each([
   ['words.value', 'last4', 'oui madame', '…'],
 ])('a rule acts on what was said too: %s, %s', (path, action, content, first) => {
   const rule = { path: `transcript_json.callData.${path}`, action: action as 'drop' };
-  const settings = { ...options, rules: compileRules([rule, ...profileRules.pseudonymous]) };
-  const once = sanitizeUnder({ transcript_json: transcriptOf(utterance('oui madame')) }, settings);
-  const [said] = saidIn(once);
-  expect([said?.content, said?.words?.[0]?.value]).toEqual([content, first]);
-  expect(sanitizeUnder(once, settings)).toEqual(once);
+  const transcript_json = transcriptOf(said('oui madame'));
+  const [one] = saidIn(sanitizeUnder({ transcript_json }, [rule, ...profileRules.pseudonymous]));
+  expect([one?.content, one?.words?.[0]?.value]).toEqual([content, first]);
 });
 
 test('a token in a name announces nothing, whatever its letters say', () => {
@@ -130,7 +118,7 @@ test('any record: doing it twice changes nothing more, and words agree with text
     metadata: fc.dictionary(fc.oneof(text, fc.constantFrom(...inheritedNames)), text, { maxKeys: 3 }),
     extra: fc.jsonValue({ maxDepth: 3 }),
     constructor: text,
-    transcript_json: lines.map((all) => transcriptOf(...all.map((line) => utterance(line)))),
+    transcript_json: lines.map((all) => transcriptOf(...all.map((line) => said(line)))),
   });
   await forAll([record], { numRuns: 100 }, (fields) => {
     const once = sanitize(fields);
@@ -144,14 +132,14 @@ test('any utterance, however it is sent: twice is once', async () => {
   const list = ['06', '39', '98', '12', '34'].map(word);
   const content = 'le 06 39 98 12 34';
   const sent = fc.constantFrom<unknown>(
-    utterance(content),
+    said(content),
     { content },
     { words: list },
     { words: list, content: 'autre chose' },
     { words: list.map((own) => ({ ...own, raw: content })), content },
     { words: list.map((own) => ({ ...own, start: 33_639_981_234 })), content },
     { words: list.map((own) => ({ ...own, [content]: null, __proto__: null })), content: 'oui' },
-    { ...utterance('oui'), note: content, [content]: null },
+    { ...said('oui'), note: content, [content]: null },
     { words: [], content },
     { words: [...list, 'x', word(7), word({ [content]: content }), content], content, from: 7 },
     JSON.parse(`{"__proto__":"${content}","content":"oui","constructor":{"toString":"${content}"}}`),
@@ -166,14 +154,13 @@ test('any utterance, however it is sent: twice is once', async () => {
 });
 
 test('rules fit names that hold dots themselves, whole or across the parts of their path', () => {
-  const rule = (path: string) => compileRules([{ path, action: 'drop' }]);
+  const under = (fields: Fields, path: string) => sanitizeUnder(fields, [{ path, action: 'drop' }]);
   const metadata = { 'Account.Phone': 'a', Account: { Phone: 'b', Id: 'c' }, 'Account.Id': 'd', Phone: 'e' };
-  const left = (path: string) =>
-    Object.values(sanitizeUnder({ metadata }, { ...options, rules: rule(path) }).metadata ?? {});
+  const left = (path: string) => Object.values(under({ metadata }, path).metadata ?? {});
   expect(left('metadata.Account.Phone')).toEqual([{ Id: 'c' }, 'd', 'e']);
   expect(left('metadata.Account.*')).toEqual([{}, 'e']);
   expect(left('metadata.Account')).toEqual(['a', 'd', 'e']);
   expect(left('metadata.*Phone')).toEqual([{ Phone: 'b', Id: 'c' }, 'd']);
   const crossed = { 'a.b': { c: 1 }, a: { 'b.c': 2, b: { c: 3 } }, 'a.b.c': 4, 'a.b.d': 5 };
-  expect(sanitizeUnder(crossed, { ...options, rules: rule('a.b.c') })).toEqual({ 'a.b': {}, a: { b: {} }, 'a.b.d': 5 });
+  expect(under(crossed, 'a.b.c')).toEqual({ 'a.b': {}, a: { b: {} }, 'a.b.d': 5 });
 });

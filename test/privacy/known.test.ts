@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { scoreKnown } from '../../bench/privacy/known.ts';
 import { makeTokens } from '../../src/privacy/tokens.ts';
 import { openPrivacy } from '../support/rotated-keys.ts';
+import { said } from './said.ts';
 
 type Action = 'token' | 'redact' | 'drop' | 'last4' | 'keep';
 const ruled = (action: Action, settings: object = {}) =>
@@ -14,16 +15,14 @@ const ruled = (action: Action, settings: object = {}) =>
     ],
     ...settings,
   });
-const said = (content: string, at: number) => ({
-  from: at % 2 === 0 ? 'in' : 'out',
-  content,
-  words: content.split(' ').map((value, start) => ({ value, start })),
-});
 const recordOf = (label: string | null, texts: string) => ({
   unique_id: 'a',
   in: { label, data: '33639981234', type: 'PHONE' },
   metadata: { Client: 'C-48213', Dept: 'SALES' },
-  transcript_json: { callData: texts.split(' ## ').map(said), meta: { lang: 'fr' } },
+  transcript_json: {
+    callData: texts.split(' ## ').map((text, at) => said(text, at % 2 === 0 ? 'in' : 'out')),
+    meta: { lang: 'fr' },
+  },
 });
 const cleanSaid = (label: string | null, texts: string, rules = ruled('redact')) => {
   const { fields } = rules.preview(recordOf(label, texts));
@@ -32,36 +31,41 @@ const cleanSaid = (label: string | null, texts: string, rules = ruled('redact'))
   return callData.map(({ content }) => content).join(' ## ');
 };
 
+const [phone] = makeTokens([{ id: 'k1', bytes: Buffer.alloc(32, 7) }], 'phone', '+33639981234');
 test.each([
+  // A name is found as it is said.
   ['Jean Dupont', 'bonjour jean dupont je répète d u p o n t', 'bonjour [known] … je répète [known] … … … … …'],
   ['DUPONT Jean', "jean-dupont, Jean DUPONT, dupont's", '[known] [known] [known] [known]'],
   ['Mme Thérèse Lefèvre-Béranger', 'lefevre beranger ## madame Béranger', '[known] … ## madame [known]'],
   ["Liam O'Connor", "o connor o'connor oconnor O'Connor's", '[known] … [known] [known] [known]'],
   ['Jean Le Goff', 'monsieur legoff le goff', 'monsieur [known] [known] …'],
   ['Li Wu', 'bonjour li wu on a lu ça ## je suis li', 'bonjour [known] … on a lu ça ## je suis [known]'],
-])('a name is found as it is said: %s', (label, texts, kept) => expect(cleanSaid(label, texts)).toBe(kept));
-
-test.each([
+  // An ordinary word is a name only where its neighbours say so.
   ['Rose Petit', 'un petit moment pour la rose, madame petit', 'un petit moment pour la rose, madame [known]'],
   ['Rose Petit', 'rose petit ## petit ## bonjour Rose', '[known] … ## [known] ## bonjour [known]'],
   ['Rose Petit', 'on dit que Petit rit. Petit rappel', 'on dit que [known] rit. Petit rappel'],
   ['Grace Will', 'I will call, grace à vous ## my name is will', 'I will call, grace à vous ## my name is [known]'],
   ['Garage Martin', 'le garage est fermé ## le garage martin', 'le garage est fermé ## le [known] …'],
   ['Service client', 'le service client est fermé', 'le service client est fermé'],
-])('an ordinary word is a name only where its neighbours say so: %s', (label, texts, kept) =>
+  // A number is found in digits, groups and words.
+  [null, 'zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre', `${phone} … … … … …`],
+  [null, 'zero six trente neuf quatre vingt dix huit douze trente quatre', `${phone} … … … … … … … … … …`],
+  [null, '06 39 ## oui ## 98 12 34', `${phone} … ## oui ## … … …`],
+  [null, 'le 06 39 98 56 78', 'le 06 39 98 56 78'],
+  [null, 'client c 48213 aux sales', 'client [known] … aux sales'],
+  [null, 'le client quarante huit mille deux cent treize', 'le client [known] … … … … …'],
+  [null, 'client quarante huit deux cent treize', 'client [known] … … … …'],
+  // A label may be long, marked, or of a company.
+  ['[VIP] Jean Dupont', 'bonjour monsieur dupont', 'bonjour monsieur [known]'],
+  ['Jean-Pierre Marie de la Tour du Pin', 'bonjour jean-pierre', 'bonjour [known]'],
+  ['Max Müller', 'hier spricht mueller', 'hier spricht [known]'],
+  ['Ligne directe', 'restez en ligne', 'restez en ligne'],
+  ['Cabinet Médical Dupuis', 'un certificat médical', 'un certificat médical'],
+  ['Bonjour', 'bonjour madame', 'bonjour madame'],
+  ['Pierre', 'une pierre ici', 'une pierre ici'],
+])('values that are known as %s are found in “%s”, and no others', (label, texts, kept) =>
   expect(cleanSaid(label, texts)).toBe(kept),
 );
-
-const [phone] = makeTokens([{ id: 'k1', bytes: Buffer.alloc(32, 7) }], 'phone', '+33639981234');
-test.each([
-  ['zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre', `${phone} … … … … …`],
-  ['zero six trente neuf quatre vingt dix huit douze trente quatre', `${phone} … … … … … … … … … …`],
-  ['06 39 ## oui ## 98 12 34', `${phone} … ## oui ## … … …`],
-  ['le 06 39 98 56 78', 'le 06 39 98 56 78'],
-  ['client c 48213 aux sales', 'client [known] … aux sales'],
-  ['le client quarante huit mille deux cent treize', 'le client [known] … … … … …'],
-  ['client quarante huit deux cent treize', 'client [known] … … … …'],
-])('a number is found in digits, groups and words: %s', (texts, kept) => expect(cleanSaid(null, texts)).toBe(kept));
 
 test.each([
   ['+33 6 39 98 12 34', 'mon code est 39 98 12', 'mon code est 39 98 12'],
@@ -81,18 +85,6 @@ test.each([
   const { fields } = rules.preview({ ...recordOf(null, 'bonjour monsieur dupont'), metadata });
   expect(fields.transcript_json).toMatchObject({ callData: [{ content: 'bonjour monsieur [known]' }] });
 });
-
-test.each([
-  ['[VIP] Jean Dupont', 'bonjour monsieur dupont', 'bonjour monsieur [known]'],
-  ['Jean-Pierre Marie de la Tour du Pin', 'bonjour jean-pierre', 'bonjour [known]'],
-  ['Max Müller', 'hier spricht mueller', 'hier spricht [known]'],
-  ['Ligne directe', 'restez en ligne', 'restez en ligne'],
-  ['Cabinet Médical Dupuis', 'un certificat médical', 'un certificat médical'],
-  ['Bonjour', 'bonjour madame', 'bonjour madame'],
-  ['Pierre', 'une pierre ici', 'une pierre ici'],
-])('a label may be long, marked, or of a company: %s, %s', (label, text, kept) =>
-  expect(cleanSaid(label, text)).toBe(kept),
-);
 
 test.each(['redact', 'last4'] as const)('what stands for a value is read no more: %s', (action) => {
   const rules = openPrivacy({ rules: [{ path: 'transcript.known_values', action }] });

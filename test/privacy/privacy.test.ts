@@ -11,6 +11,7 @@ import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { forAll } from '../support/for-all.ts';
 import { inheritedNames } from '../support/inherited-names.ts';
 import { makeSealingKeys, openPrivacy } from '../support/rotated-keys.ts';
+import { said } from './said.ts';
 
 const keys = makeSealingKeys();
 const config = privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem' });
@@ -159,12 +160,6 @@ test('the version changes with what changes what is stored', () => {
 /** The list of what was replaced in a transcript: places and detectors of each span, and nothing that a sender made up. */
 const openPseudonymous = (settings: object) => openPrivacy({ profile: 'pseudonymous', ...settings });
 const ruled = openPseudonymous({ patterns: [{ name: 'contract', pattern: 'CT-\\d+' }] });
-
-const said = (content: string, from = 'out') => ({
-  from,
-  words: content.split(' ').map((value, start) => ({ value, start })),
-  content,
-});
 
 type Span = readonly [utterance: number, first: number, last: number];
 type Transcript = { readonly callData: readonly unknown[]; readonly callsync_redactions?: readonly Span[] };
