@@ -192,15 +192,12 @@ test.each([
   expect(proxy.hosts).toEqual([]);
 });
 
-test.each(['proxy.example:3128', 'user:pass-word@proxy'])(
-  'an unusable address of a proxy is said without it: %s',
-  (address) => {
-    vi.stubEnv('HTTPS_PROXY', address);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const refused = { code: 'CONFIG_PROXY', message: expect.not.stringContaining(address) };
-    expect(() => openSource(configFor('https://service.example'))).toThrowError(expect.objectContaining(refused));
-  },
-);
+test.each(['proxy.example:3128', 'user:pass-word@proxy'])('no address of an unusable proxy is said: %s', (address) => {
+  vi.stubEnv('HTTPS_PROXY', address);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const refused = { code: 'CONFIG_PROXY', message: expect.not.stringContaining(address) };
+  expect(() => openSource(configFor('https://service.example'))).toThrowError(expect.objectContaining(refused));
+});
 
 test('the source stops at once when it is told to', async () => {
   const { source } = await start(always(503, {}, { 'retry-after': '600' }));
@@ -301,7 +298,7 @@ test('a body in an unknown charset is refused', async () => {
 });
 
 test.each(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID', 'DEPTH_ZERO_SELF_SIGNED_CERT'])(
-  'of an untrusted certificate (%s), only an unknown authority is a matter of NODE_EXTRA_CA_CERTS',
+  'NODE_EXTRA_CA_CERTS is advised for an unknown authority alone: %s',
   (code) => {
     const { hint } = untrusted(new URL('https://service.example'), code, undefined);
     expect(hint?.includes('NODE_EXTRA_CA_CERTS')).toBe(code.startsWith('DEPTH'));
@@ -313,26 +310,22 @@ test.each<[number, unknown, Record<string, string>]>([
   [403, { error: { message: 'Daily quota exceeded' } }, {}],
   [403, { detail: 'API rate limit exceeded' }, {}],
   [403, {}, { 'retry-after': '0' }],
-])(
-  'a used-up quota (%i %j %j) is waited for, longer and longer, until the service answers again',
-  async (...answer) => {
-    const waits: number[] = [];
-    let left = 3;
-    const { source } = await start((...of) => (left-- > 0 ? always(...answer) : always(200, list))(...of));
-    const limiter = {
-      acquire: async () => 0,
-      penalize: async (ms: number) => void waits.push(ms),
-    };
-    const { list: client } = createSource(source.config, { limiter });
-    const ask = () => readAll({ list: client } as typeof source);
-    for (const _ of [1, 2, 3])
-      expect(await refusalOf(ask())).toMatchObject({ code: 'SERVICE_QUOTA', kind: 'transient' });
-    expect(await ask()).toEqual(list);
-    left = 1;
-    await refusalOf(ask());
-    expect(waits).toEqual([2_000, 4_000, 8_000, 2_000]);
-  },
-);
+])('a used-up quota (%i %j %j) is waited for, longer and longer', async (...answer) => {
+  const waits: number[] = [];
+  let left = 3;
+  const { source } = await start((...of) => (left-- > 0 ? always(...answer) : always(200, list))(...of));
+  const limiter = {
+    acquire: async () => 0,
+    penalize: async (ms: number) => void waits.push(ms),
+  };
+  const { list: client } = createSource(source.config, { limiter });
+  const ask = () => readAll({ list: client } as typeof source);
+  for (const _ of [1, 2, 3]) expect(await refusalOf(ask())).toMatchObject({ code: 'SERVICE_QUOTA', kind: 'transient' });
+  expect(await ask()).toEqual(list);
+  left = 1;
+  await refusalOf(ask());
+  expect(waits).toEqual([2_000, 4_000, 8_000, 2_000]);
+});
 
 test('redirects within the host are followed, but not for ever', async () => {
   const { source } = await start((request, response, url) =>

@@ -40,22 +40,19 @@ test.each([
   ['no_parameters', 37, { pagination: { style: 'none' as const } }, {}],
   ['window_ignored', 137, { records: 'data', total_path: 'total', pagination: page }, {}],
   ['window_ignored', 137, { records: 'data', pagination: page }, { totalPath: undefined }],
-])(
-  'a list without window parameters, %s with a silent cap of %i is not called complete, unless the user says what it can give',
-  async (...one) => {
-    const [dialect, cap, list, overrides] = one;
-    const options = { dialect, dialectOverrides: { cap, ...overrides }, calls: { count: 300 } };
-    const read = await readAll(options, list, 'timestamp');
-    expect(read.missing.length).toBeGreaterThan(100);
-    for (const { shown, problems } of read.results) {
-      expect(shown).toBe('none');
-      expect(problems.map(({ detail }) => detail).join()).toContain('Set source.list.max_results');
-    }
-    const small = { ...options, dialectOverrides: overrides, calls: { count: 30 } };
-    const stated = await readAll(small, { ...list, max_results: 200 }, 'timestamp');
-    expect([stated.missing, stated.problems]).toEqual([[], []]);
-  },
-);
+])('%s with a silent cap of %i is complete only if the user says what it can give', async (...one) => {
+  const [dialect, cap, list, overrides] = one;
+  const options = { dialect, dialectOverrides: { cap, ...overrides }, calls: { count: 300 } };
+  const read = await readAll(options, list, 'timestamp');
+  expect(read.missing.length).toBeGreaterThan(100);
+  for (const { shown, problems } of read.results) {
+    expect(shown).toBe('none');
+    expect(problems.map(({ detail }) => detail).join()).toContain('Set source.list.max_results');
+  }
+  const small = { ...options, dialectOverrides: overrides, calls: { count: 30 } };
+  const stated = await readAll(small, { ...list, max_results: 200 }, 'timestamp');
+  expect([stated.missing, stated.problems]).toEqual([[], []]);
+});
 
 test('a list without a cap is suspected little', async () => {
   const read = await readAll({});
@@ -116,16 +113,13 @@ test('times that differ from those that the list filters by are all kept, and th
   expect(read.problems.find(({ problem }) => problem === 'outside')?.detail).toContain('time zone');
 });
 
-test.each(['qualified', 'timestamp'])(
-  'calls listed and counted twice are accepted at the second look (%s)',
-  async (axis) => {
-    const read = await readAll({ quirks: { doubledShare: 0.05 } }, activate, axis);
-    expect([read.missing, read.problems]).toEqual([[], []]);
-    expect(read.results.map((result) => result.shown)).toEqual(['second_listing', 'second_listing']);
-    expect(sumOf(read.results, 'repeated')).toBeGreaterThan(10);
-    expect(read.requests).toBeLessThan(50);
-  },
-);
+test.each(['qualified', 'timestamp'])('calls that count twice are accepted at the second look: %s', async (axis) => {
+  const read = await readAll({ quirks: { doubledShare: 0.05 } }, activate, axis);
+  expect([read.missing, read.problems]).toEqual([[], []]);
+  expect(read.results.map((result) => result.shown)).toEqual(['second_listing', 'second_listing']);
+  expect(sumOf(read.results, 'repeated')).toBeGreaterThan(10);
+  expect(read.requests).toBeLessThan(50);
+});
 
 const cases = [
   { kind: 'error_500', light: true, single: true, lost: 2 },
@@ -153,7 +147,7 @@ test('records with which no answer succeeds are found in a list that cannot be c
 });
 
 test.each(['page', 'no_parameters', 'bare_inclusive', 'silent_cap'])(
-  '%s, whose paging nobody configured, is never called complete',
+  '%s, whose paging nobody configured, is never complete',
   async (dialect) => {
     const records = { page: 'items', silent_cap: 'data' }[dialect] ?? '';
     const read = await readAll({ dialect }, { records }, 'timestamp');

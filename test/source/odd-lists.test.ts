@@ -129,16 +129,13 @@ test.each<[string, Answer]>([
   });
 });
 
-test.each([95, 90, 46, 1])(
-  'behind its last page, a list of %i calls gives it again, and has no total',
-  async (count) => {
-    let last: Asked['records'] = [];
-    await readAll(count, paged, (of) => {
-      if (of.page <= of.pages || of.page === 1) last = of.records;
-      return { data: last };
-    });
-  },
-);
+test.each([95, 90, 46, 1])('behind its last page, a list of %i gives it again, without a total', async (count) => {
+  let last: Asked['records'] = [];
+  await readAll(count, paged, (of) => {
+    if (of.page <= of.pages || of.page === 1) last = of.records;
+    return { data: last };
+  });
+});
 
 test.each([404, 400, 416])('behind its last page, a list refuses with %i, and has no total', (status) =>
   readAll(80, {}, ({ page, pages, records }) => (page > pages && page > 1 ? [status, {}] : { data: records })),
@@ -194,7 +191,7 @@ test.each<[string, Answer]>([
 ])('a list whose cursors %s is read whole', (_, answer) => readAll(90, cursors, answer));
 
 test.each([{ style: 'page' }, cursors.pagination] as const)(
-  'pages without a size (%o) that lack calls of their total are not complete',
+  'pages without a size that lack calls of their total are not complete: %o',
   async (pagination) => {
     const lacking: Answer = (of) => ({ ...further(of), total: of.all + 1 });
     expect((await read(90, { pagination, total_path: 'total' }, lacking)).problems).not.toEqual([]);
@@ -299,10 +296,8 @@ test.each([
   [6, 'beginning', 100],
   [24, 'end', 0],
   [6, 'end', 0],
-])(
-  'a window longer than the list shows at once is cut: %i h of it, from its %s, and no call for %i h',
-  (hours, shows, quiet) =>
-    readAll(60, {}, everything, { everyMs: hour, longestMs: hours * hour, quietMs: quiet * hour, shows, early: 10 }),
+])('a window is cut where the list shows %i h, from its %s, and no call comes for %i h', (hours, shows, quiet) =>
+  readAll(60, {}, everything, { everyMs: hour, longestMs: hours * hour, quietMs: quiet * hour, shows, early: 10 }),
 );
 
 const alone = { early: 0, times: 0 };
@@ -324,15 +319,12 @@ test.each<[number, string, object?]>([
   [12, 'beginning'],
   [6, 'end'],
   [12, 'end'],
-])(
-  'a window longer than a day is cut or reported where the list shows %i h of it, from its %s (%j)',
-  async (hours, shows, more) => {
-    const times = { ...byDays, ...more, longestMs: hours * hour, shows };
-    const { seen, problems } = await read(45, days, everything, times);
-    expect(seen).toBeLessThan(45);
-    expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
-  },
-);
+])('a window of days is reported where the list shows %i h, from its %s (%j)', async (hours, shows, more) => {
+  const times = { ...byDays, ...more, longestMs: hours * hour, shows };
+  const { seen, problems } = await read(45, days, everything, times);
+  expect(seen).toBeLessThan(45);
+  expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
+});
 
 test.each([true, false])('a list by days that shows all of it is complete (from_inclusive: %s)', (from_inclusive) =>
   readAll(90, { ...days, from_inclusive }, everything, byDays),
@@ -490,9 +482,8 @@ const again: Answer = ({ page, all, records }) => {
 test.each<[string, SourceConfigInput['list']]>([
   ['has a total', { total_path: 'total', ...paged }],
   ['has no total, and pages of one size', {}],
-])(
-  'a list whose later pages repeat a call and pass another over, the same ones each time, %s: shorter windows show all',
-  (_, list) => readAll(75, list, again),
+])('shorter windows show the call that another one displaces at each page: a list that %s', (_, list) =>
+  readAll(75, list, again),
 );
 
 test('a cap of whole pages that begins amid the reading is found, although larger answers came before', () =>

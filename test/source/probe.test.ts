@@ -148,19 +148,16 @@ test('a probe tries the names of paging parameters that the user passes', async 
   expect(list.pagination).toMatchObject({ style: 'page', page_param: 'seite', size_param: 'anzahl' });
 });
 
-test.each([1, 2, 4])(
-  'a probe of %i requests ends as incomplete, and leaves known settings as they are',
-  async (maxRequests) => {
-    const { source } = await startOddPages();
-    const report = await probeSource({ config: source.config, maxRequests });
-    expect(report).toMatchObject({ complete: false, list: { records: 'data' } });
-    expect(renderProbe(report)).not.toContain('No preset fits');
-    const known = { list: { records: 'old', max_results: 7, pagination: { style: 'none' } } };
-    expect(parse(writeListSection(stringify({ source: known }), report))).toEqual({
-      source: { list: { ...known.list, records: 'data' } },
-    });
-  },
-);
+test.each([1, 2, 4])('a probe of %i requests is incomplete, and leaves known settings', async (maxRequests) => {
+  const { source } = await startOddPages();
+  const report = await probeSource({ config: source.config, maxRequests });
+  expect(report).toMatchObject({ complete: false, list: { records: 'data' } });
+  expect(renderProbe(report)).not.toContain('No preset fits');
+  const known = { list: { records: 'old', max_results: 7, pagination: { style: 'none' } } };
+  expect(parse(writeListSection(stringify({ source: known }), report))).toEqual({
+    source: { list: { ...known.list, records: 'data' } },
+  });
+});
 
 // `npm run campaign -- lists probe` makes 20 runs of each.
 test.each(Object.entries(liveCases))('a list paged by %s is recognised as calls come', async (name, [, pagination]) => {

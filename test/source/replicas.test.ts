@@ -65,19 +65,16 @@ test.each<[number, boolean, number?]>([
   [248, false],
   [12, false, 11],
   [44, false, 11],
-])(
-  'a list of replicas that answer in turn is not complete without a call (%i, with a total: %s, capped at %s)',
-  async (seed, hasTotal, cap = 0) => {
-    const { client, shown } = openReplicas(seed, hasTotal, cap, cap > 0 ? 300 : mostRequests);
-    const reading = await readSimulated({ list: client }, window).catch((error: Error) => error.message);
-    if (typeof reading === 'string') return expect(reading).toBe('enough');
-    const { seen, result } = reading;
-    const lost = shown.filter(({ unique_id }) => !seen.has(unique_id)).map(({ at }) => at * 1000);
-    const unproven = result.parts.filter(({ shown: by }) => by === 'none');
-    const named = [...result.problems.map((problem) => problem.window), ...unproven];
-    expect(lost.filter((at) => !named.some(({ from, to }) => from <= at && at < to))).toEqual([]);
-  },
-);
+])('replicas in turn are not complete without a call (%i, total: %s, cap: %s)', async (seed, hasTotal, cap = 0) => {
+  const { client, shown } = openReplicas(seed, hasTotal, cap, cap > 0 ? 300 : mostRequests);
+  const reading = await readSimulated({ list: client }, window).catch((error: Error) => error.message);
+  if (typeof reading === 'string') return expect(reading).toBe('enough');
+  const { seen, result } = reading;
+  const lost = shown.filter(({ unique_id }) => !seen.has(unique_id)).map(({ at }) => at * 1000);
+  const unproven = result.parts.filter(({ shown: by }) => by === 'none');
+  const named = [...result.problems.map((problem) => problem.window), ...unproven];
+  expect(lost.filter((at) => !named.some(({ from, to }) => from <= at && at < to))).toEqual([]);
+});
 
 test('a list of replicas that never agree is read once after many requests, and reported', async () => {
   const { client } = openReplicas(4, false, 0, mostOfAll);

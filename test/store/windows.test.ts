@@ -120,17 +120,14 @@ test('compaction joins overlapping windows, keeps gaps, axes and proofs apart, a
 test.each([
   ['0-1 1-2', '0-0.5 0.5-2'],
   ['0-2', '0-1 1-2'],
-])(
-  'compaction of one range that was shown complete in two ways leaves the proven one: %s and %s',
-  async (unproven, proven) => {
-    await recordAll(unproven, { shown: 'none', calls: 10 });
-    await recordAll(proven, { calls: 9 });
-    await age();
-    await compactWindows(store(), 48);
-    expect(await rows()).toEqual(['timestamp total 18 compacted']);
-    expect(await open(0, 2)).toEqual([]);
-  },
-);
+])('compaction of one range read in two ways leaves the proven one: %s and %s', async (unproven, proven) => {
+  await recordAll(unproven, { shown: 'none', calls: 10 });
+  await recordAll(proven, { calls: 9 });
+  await age();
+  await compactWindows(store(), 48);
+  expect(await rows()).toEqual(['timestamp total 18 compacted']);
+  expect(await open(0, 2)).toEqual([]);
+});
 
 test('problems stay until a reading that covers their window is known to have none', async () => {
   const problem = { axis, from: at(1), to: at(2), problem: 'too large' };
