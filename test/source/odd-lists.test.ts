@@ -22,15 +22,22 @@ const paged = { pagination: { style: 'page', size_param: 'size', size: 20 } } as
 const twenty = Array.from({ length: 20 }, (_, index) => ({ unique_id: `c${index}` }));
 const cursors = { pagination: { style: 'cursor', cursor_param: 'page', next_path: 'next' } } as const;
 const onTo = (next: string | null, { records }: Asked) => ({ next, data: records });
-const further = (of: Asked) => onTo(of.page < of.pages ? `${of.page + 1}` : null, of);
+const further = (of: Asked) => onTo(isLast(of) ? null : `${of.page + 1}`, of);
 const losing = (n: number) => (of: Asked) =>
   of.records.at(-1)?.unique_id === `c${start + n * 1000}` ? onTo(null, of) : further(of);
 const hour = 3_600_000;
+const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
+const isLast = ({ page, pages }: Asked): boolean => page >= pages;
+const unlessEmpty =
+  (nothing: object | MemoryAnswer): Answer =>
+  (of) =>
+    of.records.length === 0 ? nothing : counted(of);
 
 const middle = start + 45_000;
 
 /**
- * A list of `count` calls, one a second, in pages of 20 at most; reads it in two windows.
+ * A list of `count` calls, one a second; reads it in two windows.
+ * @param most calls of a page.
  * @param everyMs between calls of the second window.
  * @param laterCap most calls of a query for the second window.
  * @param quietMs before the calls of the second window.
@@ -47,27 +54,29 @@ const read = async (
   list: SourceConfigInput['list'],
   answer: Answer,
   more: Partial<
-    Record<'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late' | 'restMs', number>
+    Record<
+      'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late' | 'restMs' | 'most',
+      number
+    >
   > & { isOrdered?: boolean; shows?: string; memory?: Memory<KeptFacts> } = {},
 ) => {
   const { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = more;
-  const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0 } = more;
+  const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0, most = 20 } = more;
   const { restMs = Math.max(3_600_000, 4 * count * everyMs) } = more;
   const later = middle + quietMs;
   const calls = Array.from({ length: count }, (_, n) => (n < early ? start + n * 1000 : later + (n - early) * everyMs));
   if (more.isOrdered === false) calls.sort((a, b) => hash32(1, a / 1000) - hash32(1, b / 1000));
   let requests = 0;
   const limits = { retries: 2, retry_base_ms: 1, retry_max_ms: 2 };
-  const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
   const section = { limits, list: { records: 'data', pagination: { style: 'page' as const }, cursor_fields, ...list } };
   const client = openMemoryList(
     section,
     (url) => {
       if (url.pathname !== '/calls') return invalid;
       requests++;
-      const { from, to, page: number = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
+      const { from, to, page: number = '1', size = most, offset: given } = Object.fromEntries(url.searchParams);
       const page = number.replace('/', '');
-      const pageSize = Math.min(20, Number(size));
+      const pageSize = Math.min(most, Number(size));
       const [asked = 0, last = 0] = [from, to].map((bound) => Math.floor(Date.parse(bound ?? '') / stepMs) * stepMs);
       const first = shows === 'end' ? Math.max(asked, last - longestMs) : asked;
       const isInside = (at: number): boolean => at >= first && at <= Math.min(last, first + longestMs);
@@ -117,29 +126,20 @@ test('a total of all calls, whatever the window, does not cut windows for ever',
   expect(requests).toBeLessThan(300);
 });
 
-test.each<[string, Answer]>([
-  ['refuses', () => invalid],
-  ['gives its last page again', counted],
-])('behind its last page, a list %s', async (_, beyond) => {
+type Behind = [string, number, SourceConfigInput['list'], Answer, Answer];
+test.each<Behind>([
+  ['refuses', 80, { total_path: 'total' }, counted, () => invalid],
+  ['gives its last page again', 80, { total_path: 'total' }, counted, counted],
+  ...[95, 90, 46, 1].map((count): Behind => [`of ${count} gives it again`, count, paged, everything, everything]),
+  ...[404, 400, 416].map((status): Behind => [`refuses with ${status}`, 80, {}, everything, () => [status, {}]]),
+])('behind its last page, a list %s, with a total or without', async (_, count, list, answer, beyond) => {
   let last: Asked['records'] = [];
-  await readAll(80, { total_path: 'total' }, (of) => {
+  await readAll(count, list, (of) => {
     if (of.page > of.pages && of.page > 1) return beyond({ ...of, records: last });
     last = of.records;
-    return counted(of);
+    return answer(of);
   });
 });
-
-test.each([95, 90, 46, 1])('behind its last page, a list of %i gives it again, without a total', async (count) => {
-  let last: Asked['records'] = [];
-  await readAll(count, paged, (of) => {
-    if (of.page <= of.pages || of.page === 1) last = of.records;
-    return { data: last };
-  });
-});
-
-test.each([404, 400, 416])('behind its last page, a list refuses with %i, and has no total', (status) =>
-  readAll(80, {}, ({ page, pages, records }) => (page > pages && page > 1 ? [status, {}] : { data: records })),
-);
 
 test.each<[string, SourceConfigInput['list'], object | MemoryAnswer]>([
   ['404 and words', {}, [404, { requestId: '4al', errors: ['No calls found corresponding to the provided filters'] }]],
@@ -147,9 +147,7 @@ test.each<[string, SourceConfigInput['list'], object | MemoryAnswer]>([
   ['a total of 0 and an object', { total_path: 'total' }, { total: 0, data: {} }],
   ['an object, as PHP writes an empty array', {}, { data: {} }],
   ['an empty text', {}, { data: '' }],
-])('a window without calls is answered by %s', (_, list, nothing) =>
-  readAll(45, list, (of) => (of.records.length === 0 ? nothing : counted(of))),
-);
+])('a window without calls is answered by %s', (_, list, nothing) => readAll(45, list, unlessEmpty(nothing)));
 
 test.each<[string, object | MemoryAnswer]>([
   ['LIST_MISSING', [404, { message: 'no Route matched with those values' }]],
@@ -157,19 +155,13 @@ test.each<[string, object | MemoryAnswer]>([
   ['LIST_SHAPE', { message: 'back soon' }],
   ['LIST_FAILED', { total: 0, error: 'overload' }],
 ])('%s is no window without calls', async (code, answer) => {
-  const list = { total_path: 'total' };
-  await expect(read(45, list, (of) => (of.records.length === 0 ? answer : counted(of)))).rejects.toMatchObject({
-    code,
-  });
+  await expect(read(45, { total_path: 'total' }, unlessEmpty(answer))).rejects.toMatchObject({ code });
 });
 
 test('a total of 0 and no array do not show that the array is where it was looked for', async () => {
   const list = { total_path: 'total', records: 'calls' };
-  const answer: Answer = (of) => (of.records.length === 0 ? { total: 0 } : counted(of));
-  await expect(read(45, list, answer, { early: 0, quietMs: 1000 })).rejects.toMatchObject({
-    code: 'LIST_SHAPE',
-    kind: 'terminal',
-  });
+  const reading = read(45, list, unlessEmpty({ total: 0 }), { early: 0, quietMs: 1000 });
+  await expect(reading).rejects.toMatchObject({ code: 'LIST_SHAPE', kind: 'terminal' });
 });
 
 test('behind its last page, a list refuses, although pages of two, the most that it gives, leave calls out', async () => {
@@ -179,14 +171,11 @@ test('behind its last page, a list refuses, although pages of two, the most that
 
 test.each<[string, Answer]>([
   ['lose one behind a full page', losing(64)],
-  ['begin with a slash, and are no addresses', (of) => onTo(of.page < of.pages ? `/${of.page + 1}` : null, of)],
-  ['end with 0', (of) => onTo(of.page < of.pages ? `${of.page + 1}` : '0', of)],
-  ['never end, beside a word that says so', (of) => ({ has_more: of.page < of.pages, ...onTo(`${of.page + 1}`, of) })],
-  ['never end, beside a 0', (of) => ({ has_more: of.page < of.pages ? 1 : 0, ...onTo(`${of.page + 1}`, of) })],
-  [
-    'never end, beside a text',
-    (of) => ({ more: of.page < of.pages ? 'True' : 'False', ...onTo(`${of.page + 1}`, of) }),
-  ],
+  ['begin with a slash, and are no addresses', (of) => onTo(isLast(of) ? null : `/${of.page + 1}`, of)],
+  ['end with 0', (of) => onTo(isLast(of) ? '0' : `${of.page + 1}`, of)],
+  ['never end, beside a word that says so', (of) => ({ has_more: !isLast(of), ...onTo(`${of.page + 1}`, of) })],
+  ['never end, beside a 0', (of) => ({ has_more: isLast(of) ? 0 : 1, ...onTo(`${of.page + 1}`, of) })],
+  ['never end, beside a text', (of) => ({ more: isLast(of) ? 'False' : 'True', ...onTo(`${of.page + 1}`, of) })],
   ['stay the same where a page is empty', (of) => onTo(`${of.records.length === 0 ? of.page : of.page + 1}`, of)],
 ])('a list whose cursors %s is read whole', (_, answer) => readAll(90, cursors, answer));
 
@@ -233,15 +222,12 @@ test('a cursor that is a number beyond a double leads on to its place', async ()
     '{"note": "\\\\\\", 1234567890123456789}", "data": [{}], "share": 0.1234567890123456789, "count": 17, "next": 1909699624467843944}';
   const page = await readPageBody(Buffer.from(body), 'data');
   if (typeof page === 'string') return expect.fail(page);
-  expect(page.envelope).toMatchObject({
-    note: '\\", 1234567890123456789}',
-    count: 17,
-    share: 0.123_456_789_012_345_68,
-  });
+  const { envelope } = page;
+  expect(envelope).toMatchObject({ note: '\\", 1234567890123456789}', count: 17, share: 0.123_456_789_012_345_68 });
   const pagination = createPagination({ ...cursors.pagination, size: 1 });
   const url = new URL('https://memory.invalid/calls');
   const end = { isFull: true, total: undefined, totalIsProven: false, emptyAtEnd: 2, headers: {}, url };
-  const seen = { request: pagination.first(), count: 1, envelope: page.envelope, ...end };
+  const seen = { request: pagination.first(), count: 1, envelope, ...end };
   expect(pagination.next(seen, 0)?.params).toEqual({ page: '1909699624467843944' });
 });
 
@@ -250,7 +236,6 @@ const readByTimes = async (times: readonly number[], order: number) => {
   const calls = times
     .map((at, n) => ({ unique_id: `c${n}`, timestamp: new Date(at).toISOString() }))
     .sort((a, b) => order * a.timestamp.localeCompare(b.timestamp));
-  const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
   const client = openMemoryList({ list: { records: 'data', ...cursors, cursor_fields } }, (url) => {
     const { from = '', to = '', page } = Object.fromEntries(url.searchParams);
     const isInside = (at: string) =>
@@ -263,29 +248,25 @@ const readByTimes = async (times: readonly number[], order: number) => {
   return await readSimulated({ list: client }, window);
 };
 
-test.each([1, -1])('a cursor that is a time passes over calls of that time: each is read (order %i)', async (order) => {
-  const times = Array.from({ length: 300 }, (_, n) => start + Math.floor(n / 3) * 60_000);
+const minute = 60_000;
+test.each([
+  ['passes over calls of that time', 1, 300, (n: number) => Math.floor(n / 3) * minute, 0],
+  ['passes over calls of that time', -1, 300, (n: number) => Math.floor(n / 3) * minute, 0],
+  ['reports more of them than a page holds', 1, 200, (n: number) => (n < 60 ? 5_000 : 10_000 + n * minute), 10],
+  ['reports more of them than a page holds', -1, 200, (n: number) => (n < 60 ? 5_000 : 10_000 + n * minute), 10],
+])('a cursor that is a time %s (order %i)', async (_, order, count, at, lost) => {
+  const times = Array.from({ length: count }, (_, n) => start + at(n));
   const { seen, result } = await readByTimes(times, order);
-  expect([seen.size, result.problems]).toEqual([300, []]);
+  expect([seen.size, result.problems.length]).toEqual([count - lost, lost / 10]);
 });
 
-test.each([1, -1])('more calls of one time than a page holds are reported (order %i)', async (order) => {
-  const times = Array.from({ length: 200 }, (_, n) => start + (n < 60 ? 5_000 : 10_000 + n * 60_000));
-  const { seen, result } = await readByTimes(times, order);
-  expect([seen.size, result.problems.length]).toEqual([190, 1]);
-});
-
+const single = { pagination: { style: 'page' }, total_path: 'total' } as const;
 const made = ({ page }: Asked) => [{ unique_id: `made${page}`, timestamp: new Date(start).toISOString() }];
 test.each<[string, number, SourceConfigInput['list'], Answer]>([
   ['with cursors that names other calls', 0, cursors, (of) => ({ next: `${of.page + 1}`, data: made(of) })],
   ['whose empty pages lead on', 10, cursors, (of) => onTo(of.page < 500 ? `${of.page + 1}` : null, of)],
   ['whose full page comes', 90, paged, () => ({ data: twenty })],
-  [
-    'whose only call comes',
-    1,
-    { pagination: { style: 'page' }, total_path: 'total' },
-    () => ({ total: 1, data: twenty.slice(0, 1) }),
-  ],
+  ['whose only call comes', 1, single, () => ({ total: 1, data: twenty.slice(0, 1) })],
 ])('a list %s for ever is an error', async (_, count, list, answer) => {
   await expect(read(count, list, answer)).rejects.toMatchObject({ code: 'LIST_LOOP' });
 });
@@ -404,19 +385,7 @@ const openMemory = () => {
 
 test('a later process notices a cap that no earlier one met', async () => {
   const { memory } = openMemory();
-  const cursor_fields = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
-  const times = Array.from({ length: 300 }, (_, n) => start + n * 240_000);
-  const readDay = async (cap: number) => {
-    const answer = ({ searchParams }: URL): MemoryAnswer => {
-      const [from = 0, to = 0] = ['from', 'to'].map((name) => Date.parse(searchParams.get(name) ?? ''));
-      const found = times.filter((at) => at >= from && at <= to).slice(0, cap);
-      return [200, { data: found.map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() })) }];
-    };
-    const client = openMemoryList({ list: { ...unpaged, records: 'data', cursor_fields } }, answer, memory);
-    const day = { axis: 'timestamp', from: start * 1000, to: (start + 24 * hour) * 1000 };
-    return (await readSimulated({ list: client }, day)).seen.size;
-  };
-  expect([await readDay(1_000), await readDay(90)]).toEqual([300, 300]);
+  for (const most of [1_000, 90]) await readAll(300, unpaged, everything, { everyMs: 240_000, early: 0, memory, most });
 });
 
 test('a later process notices that a service shows less of a window', async () => {
