@@ -54,11 +54,12 @@ export const always =
   (_, response) =>
     json(response, ...answer);
 
-/** Answers token requests with a token that is good, and leaves the others to the handler. */
-export const withTokens = (handler: Handler): Handler => {
-  const token = always(200, { access_token: 'token-1', token_type: 'Bearer', expires_in: 3600 });
-  return (request, response, url) => (url.pathname.startsWith('/realms/') ? token : handler)(request, response, url);
-};
+const goodToken = () => ({ access_token: 'token-1', token_type: 'Bearer', expires_in: 3600 });
+/** Answers token requests with what is issued, by default a token that is good, and leaves the others to the handler. */
+export const withTokens =
+  (handler: Handler, issue: () => object | Promise<object> = goodToken): Handler =>
+  async (request, response, url) =>
+    url.pathname.startsWith('/realms/') ? json(response, 200, await issue()) : handler(request, response, url);
 
 export const configFor = (url: string, more: Partial<SourceConfigInput> = {}): SourceConfig =>
   sourceConfigSchema.parse({

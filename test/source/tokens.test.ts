@@ -1,12 +1,22 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as settle } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as settle } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { transient } from '../../src/lib/errors.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { findTokenFormat } from '../../src/source/source.ts';
 import { useFolder } from '../support/folder.ts';
-import { always, configFor, json, openSource, readAll, refusalOf, serve } from './local-server.ts';
+import {
+  always,
+  configFor,
+  type Handler,
+  json,
+  openSource,
+  readAll,
+  refusalOf,
+  serve,
+  withTokens,
+} from './local-server.ts';
 
 const file = join(useFolder('secret'), 'secret');
 
@@ -17,6 +27,9 @@ const letTokensAge = (): void => {
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 61_000);
   onTestFinished(() => clock.mockRestore());
 };
+/** Asks for the list once. */
+const askOnce = ({ api }: Awaited<ReturnType<typeof serve>>['source']) =>
+  refusalOf(api.get(api.address('/calls', []), () => undefined, { retries: 0 }));
 const unsignedToken = (claims: object): string =>
   [{ alg: 'none' }, claims].map((part) => `${Buffer.from(JSON.stringify(part)).toString('base64url')}.`).join('');
 
@@ -24,7 +37,7 @@ test.each([
   ['form', 'application/x-www-form-urlencoded', (body: string) => Object.fromEntries(new URLSearchParams(body))],
   ['json', 'application/json', (body: string) => JSON.parse(body)],
 ] as const)('the token request is that of the interface, as %s', async (token_format, type, read) => {
-  const { server, source } = await serve((_, response) => json(response, 200, { access_token: 'a' }), { token_format });
+  const { server, source } = await serve(always(200, { access_token: 'a' }), { token_format });
   expect((await source.tokens.get()).value).toBe('a');
   const [request] = server.requests;
   expect(request?.path).toBe('/realms/demo/protocol/openid-connect/token');
@@ -122,10 +135,8 @@ test('the token request sends no secret over plain http beyond this machine, unl
 
 test('the token request reads the secret file again for each request', async () => {
   await writeFile(file, 'first\n');
-  const { server, source } = await serve(
-    (_, response) => json(response, 200, { access_token: `t${server.requests.length}` }),
-    { client_secret: undefined, client_secret_file: file },
-  );
+  const config = { client_secret: undefined, client_secret_file: file };
+  const { server, source } = await serve(always(200, { access_token: 'a' }), config);
   const first = await source.tokens.get();
   await writeFile(file, 'second\n');
   source.tokens.invalidate(first.value);
@@ -182,28 +193,20 @@ describe('renewal', () => {
 
 test('a rejected token makes one renewal in a storm of 401s', async () => {
   let issued = 0;
-  const { server, source } = await serve(
-    (request, response, url) => {
-      if (url.pathname.startsWith('/realms/'))
-        return void setTimeout(() => json(response, 200, { access_token: `t${++issued}` }), 5);
-      setTimeout(
-        () => (request.headers.authorization === 'bearer t1' ? json(response, 401, {}) : json(response, 200, [{}])),
-        Math.random() * 60,
-      );
-    },
-    { limits: { concurrency: 100 } },
-  );
+  const list: Handler = async ({ headers }, response) => {
+    await delay(Math.random() * 60);
+    json(response, headers.authorization === 'bearer t1' ? 401 : 200, [{}]);
+  };
+  const issue = () => delay(5, { access_token: `t${++issued}` });
+  const { server, source } = await serve(withTokens(list, issue), { limits: { concurrency: 100 } });
   const read = await Promise.all(Array.from({ length: 300 }, () => readAll(source)));
   expect(read.every(({ length }) => length === 1)).toBe(true);
   expect(tokenRequests(server)).toBe(2);
 });
 
 test('a rejected token is terminal when fresh ones are never taken, and the list is asked just twice', async () => {
-  const { server, source } = await serve((_, response, url) =>
-    url.pathname.startsWith('/realms/')
-      ? json(response, 200, { access_token: `t${Math.random()}` })
-      : json(response, 401, {}),
-  );
+  const issue = () => ({ access_token: `t${Math.random()}` });
+  const { server, source } = await serve(withTokens(always(401, {}), issue));
   expect(await refusalOf(readAll(source))).toMatchObject({ code: 'TOKEN_REJECTED', kind: 'terminal' });
   expect(server.requests.filter(({ path }) => path.startsWith('/calls')).length).toBe(2);
   expect(tokenRequests(server)).toBe(2);
@@ -212,16 +215,12 @@ test('a rejected token is terminal when fresh ones are never taken, and the list
 test('a service that answers 403 to an ended token gets a new one; a young token is not replaced', async () => {
   let ended = 0;
   let issued = 0;
-  const { server, source } = await serve((request, response, url) => {
-    if (url.pathname.startsWith('/realms/')) return json(response, 200, { access_token: `${++issued}` });
-    const status = Number(request.headers.authorization?.split(' ')[1]) > ended ? 200 : 403;
-    json(response, status, [{}]);
-  });
+  const list: Handler = ({ headers }, response) =>
+    json(response, Number(headers.authorization?.split(' ')[1]) > ended ? 200 : 403, [{}]);
+  const { server, source } = await serve(withTokens(list, () => ({ access_token: `${++issued}` })));
   expect(await readAll(source)).toHaveLength(1);
   ended = 1;
-  expect(
-    await refusalOf(source.api.get(source.api.address('/calls', []), () => undefined, { retries: 0 })),
-  ).toMatchObject({ code: 'ACCESS_DENIED' });
+  expect(await askOnce(source)).toMatchObject({ code: 'ACCESS_DENIED' });
   expect(tokenRequests(server)).toBe(1);
   letTokensAge();
   expect(await readAll(source)).toHaveLength(1);
@@ -230,34 +229,28 @@ test('a service that answers 403 to an ended token gets a new one; a young token
 
 test('a service that answers 403 for a used-up quota is not asked again with another token', async () => {
   let refused = 0;
-  const { server, source } = await serve((_, response, url) => {
-    if (url.pathname.startsWith('/realms/')) return json(response, 200, { access_token: 't' });
-    return ++refused > 1 ? json(response, 403, { detail: 'quota exceeded' }) : json(response, 200, [{}]);
-  });
+  const list: Handler = (_, response) =>
+    ++refused > 1 ? json(response, 403, { detail: 'quota exceeded' }) : json(response, 200, [{}]);
+  const { server, source } = await serve(withTokens(list));
   expect(await readAll(source)).toHaveLength(1);
   letTokensAge();
-  const address = source.api.address('/calls', []);
-  expect(await refusalOf(source.api.get(address, () => undefined, { retries: 0 }))).toMatchObject({
-    code: 'SERVICE_QUOTA',
-  });
+  expect(await askOnce(source)).toMatchObject({ code: 'SERVICE_QUOTA' });
   expect([refused, tokenRequests(server)]).toEqual([2, 1]);
 });
 
 test('a token is taken behind the wait for a slot: none that has expired is sent', { timeout: 60_000 }, async () => {
   const issued = new Map<string, number>();
   let expired = 0;
-  const { source } = await serve(
-    (request, response, url) => {
-      if (url.pathname.startsWith('/realms/')) {
-        issued.set(`bearer t${issued.size}`, performance.now());
-        return json(response, 200, { access_token: `t${issued.size - 1}`, expires_in: 5 });
-      }
-      const age = performance.now() - (issued.get(request.headers.authorization ?? '') ?? 0);
-      if (age > 5_000) expired++;
-      json(response, age > 5_000 ? 401 : 200, [{}]);
-    },
-    { limits: { requests: 4, per_s: 1 } },
-  );
+  const list: Handler = ({ headers }, response) => {
+    const isOver = performance.now() - (issued.get(headers.authorization ?? '') ?? 0) > 5_000;
+    if (isOver) expired++;
+    json(response, isOver ? 401 : 200, [{}]);
+  };
+  const issue = () => {
+    issued.set(`bearer t${issued.size}`, performance.now());
+    return { access_token: `t${issued.size - 1}`, expires_in: 5 };
+  };
+  const { source } = await serve(withTokens(list, issue), { limits: { requests: 4, per_s: 1 } });
   await Promise.all(Array.from({ length: 26 }, () => readAll(source)));
   expect(issued.size).toBeGreaterThan(1);
   expect(expired).toBe(0);
@@ -281,11 +274,8 @@ test('an identity provider that refuses is asked ever more rarely, by all caller
 });
 
 test('a fixed token is sent with its scheme, and no token is requested', async () => {
-  const { server, source } = await serve((_, response) => json(response, 200, [{}]), {
-    token: 'fixed',
-    auth_scheme: 'Token',
-    auth_url: undefined,
-  });
+  const config = { token: 'fixed', auth_scheme: 'Token', auth_url: undefined };
+  const { server, source } = await serve(always(200, [{}]), config);
   await readAll(source);
   expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Token fixed']);
 });
