@@ -8,18 +8,9 @@ import { createHttp, untrusted } from '../../src/source/http/http.ts';
 import { createLocalRequestLimiter } from '../../src/source/http/limiter.ts';
 import { createSource, requestLimitRules } from '../../src/source/source.ts';
 import { openProxy } from '../support/proxy.ts';
-import {
-  always,
-  configFor,
-  type Handler,
-  json,
-  openSource,
-  readAll,
-  refusalOf,
-  serve,
-  startServer,
-  withTokens,
-} from './local-server.ts';
+import { always, configFor, json, openSource, readAll, refusalOf, serve, withTokens } from './local-server.ts';
+
+type Handler = Parameters<typeof serve>[0];
 
 const start = async (handler: Handler, config: Partial<SourceConfigInput> = {}, atEnd = onTestFinished) => {
   const { server, source } = await serve(withTokens(handler), config, atEnd);
@@ -156,7 +147,7 @@ test.each([
 });
 
 const startProxied = async (environment: Readonly<Record<string, string>>, base: string) => {
-  const server = await startServer(withTokens(always(200, list)));
+  const { server } = await serve(withTokens(always(200, list)));
   const proxy = await openProxy(server.url);
   for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy'])
     vi.stubEnv(name, environment[name]?.replace('PROXY', proxy.url));
@@ -210,7 +201,7 @@ test('the source stops at once when it is told to', async () => {
 });
 
 test('redirects to another host never carry token or secret, and say which of them', async () => {
-  const other = await startServer(always(200, list));
+  const { server: other } = await serve(always(200, list));
   const { source } = await start(redirect(302, `${other.url}/calls`));
   const refused = (what: RegExp) => ({
     ...{ code: 'REDIRECT_REFUSED', kind: 'terminal', message: expect.stringMatching(what) },
@@ -223,7 +214,7 @@ test('redirects to another host never carry token or secret, and say which of th
 
 /** A list under /api whose first page links on as `linkTo` says; with the requests to other hosts. */
 const startLinked = async (pagination: object, linkTo: (url: string) => string) => {
-  const other = await startServer(always(200, list));
+  const { server: other } = await serve(always(200, list));
   const { server } = await start((_, response, url) => {
     const isFirst = url.searchParams.get('page') === null;
     const next = linkTo(other.url);
@@ -407,7 +398,7 @@ test.each([0, undefined])('after Retry-After %s, waits grow', (asked) =>
 
 test('a request ends with its signal, also while it waits for a connection', async () => {
   const { limits } = configFor('http://127.0.0.1', { limits: { concurrency: 1 } });
-  const server = await startServer((_, response) => void response.writeHead(200));
+  const { server } = await serve((_, response) => void response.writeHead(200));
   const http = createHttp(limits);
   const url = new URL(server.url);
   const holder = new AbortController();

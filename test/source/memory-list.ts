@@ -22,14 +22,8 @@ export const openMemoryList = (
       send: async ({ url }) => {
         const [status, said] = answer(url);
         const body = Buffer.isBuffer(said) ? said : Buffer.from(JSON.stringify(said));
-        return {
-          status,
-          headers: { date: new Date().toUTCString() },
-          body,
-          sentAt: Date.now(),
-          headAt: Date.now(),
-          url,
-        };
+        const at = Date.now();
+        return { status, headers: { date: new Date(at).toUTCString() }, body, sentAt: at, headAt: at, url };
       },
       close: async () => undefined,
     },

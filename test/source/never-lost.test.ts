@@ -88,18 +88,12 @@ const hour = {
   count: 3_000,
 } as const;
 const seconds = { precision: 'milliseconds', printedPrecision: 'seconds' } as const;
+const secondsOutside = /^outside: .*up to [2-6] s outside the requested bounds/;
 const zone = { printedZoneMinutes: 120 };
 const slack = { ...activate, bounds_slack_ms: 2 * 3_600_000 };
 test.each<[string, string, SimulatorOptions['calls'], number, List, RegExp?]>([
   ['by less than a second', 'nothing to speak of', { ...hour, ...seconds }, 40, activate],
-  [
-    'by up to 5 s',
-    'kept, and the window says so',
-    { ...hour, printedOffMs: 5_000 },
-    40,
-    activate,
-    /^outside: .*up to [2-6] s outside the requested bounds/,
-  ],
+  ['by up to 5 s', 'kept, and the window says so', { ...hour, printedOffMs: 5_000 }, 40, activate, secondsOutside],
   ['within a configured slack', 'no problem', zone, 2, slack],
 ])('times that differ %s from what the list filters by are %s', async (_how, _what, calls, windows, list, says) => {
   const read = await readAll({ calls }, list, 'timestamp', windows);
@@ -121,14 +115,13 @@ test.each(['qualified', 'timestamp'])('calls that count twice are accepted at th
   expect(read.requests).toBeLessThan(50);
 });
 
-const cases = [
+test.each([
   { kind: 'error_500', light: true, single: true, lost: 2 },
   { kind: 'broken_json', light: true, single: true, lost: 2 },
   { kind: 'error_500', light: false, single: true, lost: 2 },
   { kind: 'broken_json', light: false, single: false, lost: 0 },
   { kind: 'error_500', light: true, single: false, lost: 2 },
-] as const;
-test.each(cases)('records with which no answer succeeds: $kind, in summaries $light, alone $single', async (poison) => {
+] as const)('records with which no answer succeeds: $kind, in summaries $light, alone $single', async (poison) => {
   const { lost, ...how } = poison;
   const read = await readAll({ quirks: { poison: [150, 250].map((record) => ({ record, ...how })) } });
   expect(read.missing.length).toBe(lost);

@@ -24,7 +24,7 @@ const start = (dialect: string, count = callsOf(dialect)) => {
   return openSimulator({ dialect, calls, rateLimit: { requests: 0, headers: true } });
 };
 
-/** What is found of lists that presets read. */
+/** Settings that a probe finds of lists that presets read. */
 const presets: Record<string, object> = {
   activate: {
     ...{ records: 'data', total_path: 'count', max_results: 10_000, exclude_param: 'exclude', order_param: 'order' },
@@ -33,7 +33,7 @@ const presets: Record<string, object> = {
   },
   'activate-v1': { records: 'data', total_path: 'count' },
 };
-/** What is found of a list: all that its configuration says, but for the limit that only its user knows. */
+/** Settings that a probe finds of a list: all of its configuration but the limit that only its user knows. */
 const findable = ({ preset, max_results: _, ...list }: DialectSource['list']): object => {
   if (preset !== undefined) return presets[preset] ?? {};
   const usual = { cursor_fields: [], from_inclusive: true, to_inclusive: true };

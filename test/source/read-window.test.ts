@@ -17,15 +17,9 @@ const servedCall = (index: number, at: number) => ({
 });
 
 const respondAsUsual = (_url: URL): MemoryAnswer | undefined => undefined;
-const openActivate = (
-  calls: readonly ServedCall[],
-  {
-    maxOffset = 10_000,
-    maxLimit = 200,
-    total = true,
-    respond = respondAsUsual,
-  }: { maxOffset?: number; maxLimit?: number; total?: boolean | number; respond?: typeof respondAsUsual } = {},
-) => {
+type Server = { maxOffset?: number; maxLimit?: number; total?: boolean | number; respond?: typeof respondAsUsual };
+const openActivate = (calls: readonly ServedCall[], server: Server) => {
+  const { maxOffset = 10_000, maxLimit = 200, total = true, respond = respondAsUsual } = server;
   let pages = 0;
   const answer = (url: URL): MemoryAnswer => {
     const other = respond(url);
@@ -38,13 +32,10 @@ const openActivate = (
     if (offset > maxOffset) return [400, { detail: 'offset too large' }];
     const order = query.get('order') === 'qualified' ? 'qualified' : 'timestamp';
     const statuses = (query.get('status') ?? 'qualified,void').split(',');
-    const instant = (name: string, unbounded: number): number => {
-      const text = query.get(name);
-      return text === null ? unbounded : Date.parse(text);
-    };
+    const instant = (name: string, unbounded: string) => Date.parse(query.get(name) ?? unbounded);
     const isWithin = (call: ServedCall, axis: 'timestamp' | 'qualified'): boolean =>
-      Date.parse(call[axis]) >= instant(`${axis}_from`, Number.NEGATIVE_INFINITY) &&
-      Date.parse(call[axis]) <= instant(`${axis}_to`, Number.POSITIVE_INFINITY);
+      Date.parse(call[axis]) >= instant(`${axis}_from`, '1970') &&
+      Date.parse(call[axis]) <= instant(`${axis}_to`, '2100');
     const matching = calls
       .filter((call) => statuses.includes(call.status) && isWithin(call, 'timestamp') && isWithin(call, 'qualified'))
       .sort((a, b) => a[order].localeCompare(b[order]) || a.unique_id.localeCompare(b.unique_id));
@@ -62,13 +53,9 @@ const openActivate = (
 const t0 = Date.UTC(2024, 6, 1);
 const second = 1_000;
 
-type Server = Parameters<typeof openActivate>[1];
-
 const start = async (calls: ServedCall[], server: Server = {}, list: SourceConfigInput['list'] = {}) => {
   const activate = openActivate(calls, server);
-  const raw = await applyPreset({
-    source: { base_url: 'https://memory.invalid', list: { preset: 'activate', ...list } },
-  });
+  const raw = await applyPreset({ source: { list: { preset: 'activate', ...list } } });
   const { limits: _limits, ...section } = raw.source as SourceConfigInput;
   return { server: activate, source: { list: openMemoryList(section, activate.answer) } };
 };
@@ -87,11 +74,8 @@ const everySecond = (count: number) => Array.from({ length: count }, (_, i) => s
 /** On both axes. */
 const ofOneInstant = (count: number, statuses: readonly string[]): ServedCall[] => {
   const qualified = new Date(t0).toISOString();
-  return everySecond(count).map((_, i) => ({
-    ...servedCall(i, t0),
-    qualified,
-    status: statuses[i % statuses.length] ?? '',
-  }));
+  const statusOf = (i: number) => ({ status: statuses[i % statuses.length] ?? '' });
+  return Array.from({ length: count }, (_, i) => ({ ...servedCall(i, t0), qualified, ...statusOf(i) }));
 };
 
 const late = { ...servedCall(9_999, t0 + 599 * second + 500), unique_id: 'zz-late' };
@@ -105,14 +89,7 @@ const again = { shown: 'second_listing', problems: [] };
 test.each<[string, number, Server, (calls: ServedCall[]) => unknown, 'timestamp' | 'qualified', object]>([
   // The total stays, the paging skips one.
   ['leaves the first page and one joins at the end', 600, {}, leaveAndJoin, 'timestamp', { calls: 600, ...again }],
-  [
-    'leaves while an empty second page is asked for',
-    201,
-    { total: false },
-    leave,
-    'timestamp',
-    { calls: 200, ...again },
-  ],
+  ['leaves before an empty second page', 201, { total: false }, leave, 'timestamp', { calls: 200, ...again }],
   ['leaves the past of the end-of-processing axis', 600, {}, move, 'qualified', { calls: 599, shown: 'total' }],
 ])('loses no call where one %s', async (_, count, options, change, axis, expected) => {
   const calls = everySecond(count);
@@ -192,11 +169,6 @@ test('hands malformed records on apart, and keeps their neighbours', async () =>
     onRejected: (records) => void reasons.push(...records.map((record) => record.reason)),
   });
   expect(ids.length).toBe(5);
-  expect(reasons).toEqual([
-    'unique_id is absent',
-    'not a JSON object',
-    'not a JSON object',
-    'unique_id is of type number, not text',
-    'not JSON',
-  ]);
+  const [absent, number] = ['unique_id is absent', 'unique_id is of type number, not text'];
+  expect(reasons).toEqual([absent, 'not a JSON object', 'not a JSON object', number, 'not JSON']);
 });

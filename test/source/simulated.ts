@@ -43,13 +43,7 @@ export const readPart = (
   part: Pick<PartInput, 'axis' | 'range'> & Partial<PartInput>,
   more: Partial<Parameters<typeof readRangePart>[2]> = {},
 ) => {
-  const usual = {
-    direction: 'oldest_first',
-    origin: 'backfill',
-    force: true,
-    maxCalls: 1_000_000,
-    maxSeconds: 600,
-  } as const;
+  const usual = { direction: 'oldest_first', origin: 'backfill', force: true, maxCalls: 1e6, maxSeconds: 600 } as const;
   const options = { signal: new AbortController().signal, attempt: 1, onProgress: () => undefined };
   return readRangePart(deps, { ...usual, ...part }, { ...options, ...more });
 };

@@ -6,17 +6,9 @@ import { transient } from '../../src/lib/errors.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { findTokenFormat } from '../../src/source/source.ts';
 import { useFolder } from '../support/folder.ts';
-import {
-  always,
-  configFor,
-  type Handler,
-  json,
-  openSource,
-  readAll,
-  refusalOf,
-  serve,
-  withTokens,
-} from './local-server.ts';
+import { always, configFor, json, openSource, readAll, refusalOf, serve, withTokens } from './local-server.ts';
+
+type Handler = Parameters<typeof serve>[0];
 
 const file = join(useFolder('secret'), 'secret');
 
