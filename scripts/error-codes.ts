@@ -158,7 +158,7 @@ const plain = (text: string): string => text.replaceAll('<', '&lt;').replaceAll(
 const areas: readonly (readonly [title: string, codes: RegExp])[] = [
   ['Arguments and configuration', /^(USAGE|CONFIG|PRESET|AXIS|SECRET|RETENTION_OFF|PRIVACY_OFF|RECONCILE_AXIS)/],
   ['The service', /^(ACCESS|SERVICE|LIST|LINK|REDIRECT|TOKEN|RESPONSE|PAGE|WINDOW|PROBE|REREAD)/],
-  ['Webhooks and spool', /^(WEBHOOK|SPOOL|SEGMENT|INBOX|NOT_DURABLE|STORE_SLOW|WAKE|DELIVERY)/],
+  ['Webhooks and spool', /^(WEBHOOK|SPOOL|SEGMENT|INBOX|NOT_DURABLE|WAKE|DELIVERY)/],
   ['Going live', /^GO_LIVE/],
   ['PostgreSQL and the store', /^(DATABASE|STORE|LEDGER|POSTGRES|MIGRATION)/],
   ['BigQuery', /^BIGQUERY/],

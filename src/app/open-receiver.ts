@@ -14,8 +14,6 @@ import { openSigningKeys } from '../webhook/server/signature.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { createLogger, listPrivacyKeys, openPrivacyKeys, type Services } from './services.ts';
 
-const gaugeDeadlineMs = 2_000;
-
 /** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
 export const openReceiver = async (
   services: Services<Pick<Config, 'privacy' | 'store' | 'webhook'>>,
@@ -44,6 +42,7 @@ export const openReceiver = async (
     application: 'callsync receiver',
     purpose: 'store',
     max: webhook.group_commit.writers + 2,
+    answerMs: webhook.group_commit.deadline_s * 1_000,
     onConnect: compare,
   });
   services.defer(db.close);
@@ -52,7 +51,7 @@ export const openReceiver = async (
     if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
   });
   const inbox = createInboxWriter(db);
-  watchInbox({ registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
+  watchInbox({ registry, read: inbox.depth });
   const spool = await openSpool({
     dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
     config: webhook.spool,

@@ -24,6 +24,8 @@ interface PoolOptions {
   readonly purpose: string;
   /** Longest time of one statement, in milliseconds; the connection is given up when the server does not end it. */
   readonly statementMs?: number | undefined;
+  /** Longest wait for a connection, and then for each answer, in milliseconds; otherwise 10 s, and somewhat more than `statementMs`. */
+  readonly answerMs?: number;
   /** Runs on each new connection. If it throws, the connection closes and the caller gets the error. */
   readonly onConnect?: ((connection: Queryable) => Promise<void>) | undefined;
 }
@@ -124,10 +126,10 @@ export const openPool = (options: PoolOptions): pg.Pool => {
     Client: clientOf(options.url),
     max: options.max ?? 8,
     application_name: options.application,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: options.answerMs ?? 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
-    query_timeout: statementMs + Math.min(graceMs, statementMs),
+    query_timeout: options.answerMs ?? statementMs + Math.min(graceMs, statementMs),
     types: types as never,
     onConnect: prepareSession(options, statementMs) as never,
   });

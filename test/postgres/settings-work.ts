@@ -155,10 +155,10 @@ export const observe = async (
         };
         return { ...ids, receivedAt: new Date(), body: bytes, bodyHash: createHash('sha256').update(bytes).digest() };
       });
-      await inbox.insert(deliveries.slice(0, 2), { deadlineMs: 20_000 });
-      await inbox.insert(deliveries.slice(1), { deadlineMs: 20_000, spooled: true });
+      await inbox.insert(deliveries.slice(0, 2));
+      await inbox.insertSpooled(deliveries.slice(1), 20_000);
       const rejected = deliveries.slice(0, 1).map((one) => ({ ...one, reason: 'no' }));
-      await inbox.recordRejected(rejected, { deadlineMs: 20_000 });
+      await inbox.recordRejected(rejected);
       const delivered = Date.now();
       parts.merged = (await Promise.all([pipeline.merge(), pipeline.merge()])).reduce((a, b) => a + b);
       const { requests: _, ...totals } = (await readPart(deps, { axis: 'timestamp', range })).totals;

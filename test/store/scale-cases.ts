@@ -171,13 +171,12 @@ const runSteadyState = async (store: Store, calls: number): Promise<void> => {
 
 const receive = async (store: Store, callIds: readonly string[]): Promise<void> => {
   const inbox = createInboxWriter({ pool: store.pool });
-  const deadlineMs = 60_000;
   // A changed field, so that the age of late changes is counted.
   const changed = callIds.map((id) => makeDelivery(id, 200, { status: 'void' }));
   const deliveries = changed.map((one) => ({ ...one, deliveryId: `${Date.now() / 1000}` }));
-  await inbox.insert(deliveries, { deadlineMs });
-  await inbox.ping({ deadlineMs });
-  await inbox.depth({ deadlineMs });
+  await inbox.insert(deliveries);
+  await inbox.ping();
+  await inbox.depth();
 };
 
 /** The statements of one run of continuous sync. */

@@ -38,18 +38,18 @@ test('a receiver with a role that only adds deliveries does all of its work', as
   await until('both are recorded', async () => (await database.rows()).length === 2);
   expect((await database.rows()).map((row) => row.outcome)).toEqual(['pending', 'rejected']);
   expect(started.receiver.status().storeUsable).toBe(true);
-  await started.inbox.ping({ deadlineMs: 5_000 });
+  await started.inbox.ping();
   const { pool } = database.store;
   // A receiver's clock may be wrong by hours.
   await pool.query(`UPDATE callsync.inbox SET received_at = received_at - interval '5 hours'`);
-  const { pending, oldestAge } = await started.inbox.depth({ deadlineMs: 5_000 });
+  const { pending, oldestAge } = await started.inbox.depth();
   expect(pending).toBe(1);
   expect(oldestAge).toBeGreaterThan(0);
   expect(oldestAge).toBeLessThan(300);
   const again = await pool.query(`SELECT * FROM callsync.inbox WHERE outcome = 'pending'`);
   const { arrival_id: arrivalId, body, body_hash: bodyHash } = again.rows[0];
   const known = { deliveryId: '1', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
-  await started.inbox.insert([{ arrivalId, ...known, body, bodyHash }], { deadlineMs: 5_000, spooled: true });
+  await started.inbox.insertSpooled([{ arrivalId, ...known, body, bodyHash }], 5_000);
   expect(await database.rows()).toHaveLength(2);
 });
 

@@ -25,7 +25,7 @@ export const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
   GO_LIVE_RECEIVER: 'Correct the fault after the colon, then run the same command again; it continues with this step.',
   IMPORT_ENCODING: 'Convert the file into lines of JSON in UTF-8, plain or gzip, then run the command again.',
   INBOX_UNREACHABLE:
-    'Run callsync doctor to find out why the store does not answer. Deliveries go to the spool meanwhile.',
+    'Run callsync doctor, look for the cause in pg_stat_activity, and check the disk. Deliveries go to the spool meanwhile.',
   LEDGER_RESTORED:
     'Do nothing. callsync status shows the new epoch; docs/guides/backup-restore.md describes the restore.',
   WAREHOUSE_RESTORED: 'Do nothing. callsync sends the lost calls again.',
@@ -57,7 +57,6 @@ export const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
   SPOOL_FAILED: 'Make the folder webhook.spool.dir writable.',
   SPOOL_FULL:
     'Run callsync doctor, and repair the store; the spool then empties itself. For more room, raise webhook.spool.max_bytes.',
-  STORE_SLOW: 'Look for the cause in pg_stat_activity, and check the disk. Deliveries go to the spool meanwhile.',
   STREAM_REFUSED: 'Check source.websocket.url, the age of the token, and whether this address may open the stream.',
   STREAM_UNAVAILABLE:
     'callsync retries, at growing intervals. If the error persists, check source.websocket.url and the firewall.',

@@ -4,7 +4,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { transient } from '../../lib/errors.ts';
 import { scramVerifier } from '../../lib/keyed-hash.ts';
-import { withinTime } from '../../lib/timing.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import { type Database, list, quoteName, raw, sql } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
@@ -36,22 +35,16 @@ export type InboxWriter = ReturnType<typeof createInboxWriter>;
 const insertColumns =
   'arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, privacy_version, spooled';
 
-const wakeDeadlineMs = 5_000;
-
-/** Work on a connection of the pool whose commits are durable, within a time. */
-const run = async <T>(pool: pg.Pool, deadlineMs: number, work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
-  const until = performance.now() + deadlineMs;
-  const connecting = pool.connect();
+/** Work on a connection of the pool, whose commits are durable. */
+const run = async <T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
   let client: pg.PoolClient | undefined;
   try {
-    client = await within(connecting, deadlineMs);
-    const answer = await within(work(client), until - performance.now());
+    client = await pool.connect();
+    const answer = await work(client);
     client.release();
     return answer;
   } catch (error) {
     client?.release(true);
-    // A connection that comes too late goes back to the pool.
-    if (client === undefined) connecting.then((late) => late.release()).catch(() => undefined);
     throw transient('INBOX_UNREACHABLE', 'The inbox could not be reached in time.', { cause: error });
   }
 };
@@ -66,51 +59,48 @@ const recordRejectedSql = `WITH stored AS (
      SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses}) AS c`;
 
 /**
- * Needs no more rights than `receiverGrants`.
+ * Needs no more rights than `receiverGrants`. Everything rejects with a transient error once the pool has waited for long enough.
  * @param pool from `openPool`, with at least the writers + 1 connections. The receiver has its own, so that a busy
  * merge delays no answer.
  */
 export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
-  const ask = <Row extends pg.QueryResultRow>(deadlineMs: number, text: string, values: unknown[] = []) =>
-    run(pool, deadlineMs, async (client) => (await client.query<Row>(text, values)).rows);
+  const ask = <Row extends pg.QueryResultRow>(text: string, values: unknown[] = [], answerMs?: number) => {
+    const query = { text, values, query_timeout: answerMs };
+    return run(pool, async (client) => (await client.query<Row>(query)).rows);
+  };
 
   return {
-    /**
-     * Durable when it resolves. Rejects with a transient error after `deadlineMs`, when the outcome may be unknown; the
-     * connection may then still send the bodies.
-     */
-    async insert(
-      deliveries: readonly Delivery[],
-      { deadlineMs, spooled = false }: { deadlineMs: number; spooled?: boolean },
-    ) {
-      const send = (client: pg.PoolClient) => copyOf(deliveries).send(client, `inbox (${insertColumns})`);
-      if (!spooled) return await run(pool, deadlineMs, send);
+    /** Durable when it resolves. After a failure the outcome may be unknown; the connection may then still send the bodies. */
+    insert: (deliveries: readonly Delivery[]) =>
+      run(pool, (client) => copyOf(deliveries).send(client, `inbox (${insertColumns})`)),
+
+    /** The same for deliveries that waited in the spool. @param answerMs for an answer, in place of the pool's time */
+    async insertSpooled(deliveries: readonly Delivery[], answerMs: number) {
       const rows = deliveries.map(
         (one) => sql`(${one.arrivalId}, ${one.deliveryId}, ${one.hookId}, ${one.agent}, ${one.receivedAt.toISOString()},
                       ${one.signingKey}, ${one.body}, ${one.bodyHash}, ${one.privacyVersion}, true)`,
       );
       const insert = sql`INSERT INTO inbox (${raw(insertColumns)}) VALUES ${list(rows)} ON CONFLICT (arrival_id) DO NOTHING`;
-      await ask(deadlineMs, insert.text, [...insert.values]);
+      await ask(insert.text, [...insert.values], answerMs);
     },
 
-    async recordRejected(rejected: readonly RejectedDelivery[], { deadlineMs }: { deadlineMs: number }) {
-      await ask(deadlineMs, recordRejectedSql, [JSON.stringify(rejected)]);
+    async recordRejected(rejected: readonly RejectedDelivery[]) {
+      await ask(recordRejectedSql, [JSON.stringify(rejected)]);
     },
 
     /** Tells workers that listen (`listenToInbox`) that deliveries came. */
     async wake() {
-      await ask(wakeDeadlineMs, `NOTIFY ${inboxChannel}`);
+      await ask(`NOTIFY ${inboxChannel}`);
     },
 
     /** Rejects when the inbox cannot be written to. */
-    async ping({ deadlineMs }: { deadlineMs: number }) {
+    async ping() {
       // Takes the same lock and needs the same rights as a delivery, but writes nothing.
-      await ask(deadlineMs, `INSERT INTO inbox (received_at) SELECT now() WHERE false`);
+      await ask('INSERT INTO inbox (received_at) SELECT now() WHERE false');
     },
 
-    async depth({ deadlineMs }: { deadlineMs: number }) {
+    async depth() {
       const rows = await ask<{ pending: number; oldestAge: number }>(
-        deadlineMs,
         `SELECT (SELECT coalesce(sum(value), 0)::int FROM counters WHERE name = 'deliveries:pending') AS pending,
                 coalesce((SELECT extract(epoch FROM now() - stored_at)::float8 FROM inbox
                            WHERE outcome = 'pending' ORDER BY seq LIMIT 1), 0) AS "oldestAge"`,
@@ -143,9 +133,6 @@ const copyOf = (deliveries: readonly Delivery[]): BinaryCopyWriter => {
   }
   return writer;
 };
-
-const within = <T>(work: Promise<T>, ms: number): Promise<T> =>
-  withinTime(work, ms, () => transient('STORE_SLOW', 'The store did not answer in time.'));
 
 /** Channel of `NOTIFY`; messages carry nothing, because the inbox says which deliveries wait. */
 const inboxChannel = 'callsync_inbox';

@@ -75,8 +75,9 @@ class SharedBodies {
 
   /** Bodies of unknown senders. Senders are few: the bodies, of which there are many, are looked at only where one is unknown. */
   private listUnknown(): ComingBody[] {
-    if ([...this.heldBy.keys()].every((sender) => this.isKnown(sender))) return [];
-    return this.readings.filter(({ sender }) => !this.isKnown(sender));
+    for (const one of this.heldBy.keys())
+      if (!this.isKnown(one)) return this.readings.filter(({ sender }) => !this.isKnown(sender));
+    return [];
   }
 
   /** Unknown senders first, then the sender with most bytes; of its bodies, the one with most memory over time. */

@@ -18,7 +18,7 @@ interface GroupCommitOptions {
   readonly config: WebhookConfig;
   readonly inbox: Pick<InboxWriter, 'insert'>;
   readonly spool: Pick<Spool, 'append'>;
-  readonly drain: Pick<SpoolDrain, 'usable' | 'trip'>;
+  readonly drain: Pick<SpoolDrain, 'state' | 'trip'>;
   readonly bodies: Pick<BodyReader, 'free'>;
   /** New deliveries are there. */
   readonly onStored: Readonly<Record<StoredIn, () => void>>;
@@ -42,11 +42,11 @@ export const createGroupCommit = (options: GroupCommitOptions) => {
   const writing: Promise<void>[] = [];
 
   /** The spool has one file, which takes one group after the other. */
-  const mayWrite = (): boolean => writing.length < (drain.usable() ? config.writers : 1);
+  const mayWrite = (): boolean => writing.length < (drain.state.usable ? config.writers : 1);
 
   const store = createStorer(options);
   const write = async (group: readonly Entry[]): Promise<void> => {
-    const isLent = drain.usable();
+    const isLent = drain.state.usable;
     const stored = store(group.map((entry) => entry.delivery));
     // A connection whose write failed may still send the bytes.
     const mayFree = (await stored.catch(() => undefined)) === 'inbox' || !isLent;
@@ -118,11 +118,11 @@ const takeGroup = (waiting: Entry[], { batch_rows, batch_bytes }: WebhookConfig[
 };
 
 const createStorer =
-  ({ config: { group_commit: config }, inbox, spool, drain, onStored }: GroupCommitOptions) =>
+  ({ inbox, spool, drain, onStored }: GroupCommitOptions) =>
   async (deliveries: readonly Delivery[]): Promise<StoredIn> => {
-    if (drain.usable()) {
+    if (drain.state.usable) {
       try {
-        await inbox.insert(deliveries, { deadlineMs: config.deadline_s * 1_000 });
+        await inbox.insert(deliveries);
         onStored.inbox();
         return 'inbox';
       } catch (error) {

@@ -56,12 +56,12 @@ export const createReceiver = (options: ReceiverOptions) => {
   const parts = assemble(options, app, metrics);
   const { drops, bodies, wakeUp, drain, groupCommit, rejections } = parts;
   const ready = (): boolean => {
-    const stalledMs = Date.now() - (drain.stalledSince()?.getTime() ?? Number.POSITIVE_INFINITY);
-    return !closing && (drain.usable() || !spool.status().full) && stalledMs < stalledAfterMs;
+    const stalledMs = Date.now() - (drain.state.stalledSince?.getTime() ?? Number.POSITIVE_INFINITY);
+    return !closing && (drain.state.usable || !spool.status().full) && stalledMs < stalledAfterMs;
   };
-  metrics.watch(() => ({ inflightBytes: bodies.bytesHeld(), spool: spool.status(), storeUsable: drain.usable() }));
+  metrics.watch(() => ({ inflightBytes: bodies.bytesHeld(), spool: spool.status(), storeUsable: drain.state.usable }));
   const { verifier = signatureVerifier, admit } = options;
-  addRoutes(app, { ...parts, config, keys: secrets, verifier, admit, metrics, log, isClosing: () => closing });
+  addRoutes(app, { ...parts, config, keys: secrets, verifier, admit, metrics, log });
   let certificateWatch: FileWatch | undefined;
 
   return {
@@ -80,7 +80,7 @@ export const createReceiver = (options: ReceiverOptions) => {
     /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
     ready,
     status: () => ({
-      storeUsable: drain.usable(),
+      storeUsable: drain.state.usable,
       spool: spool.status(),
       allowUnsigned: config.allow_unsigned,
       keys: secrets.current().map((key) => key.name),
@@ -89,6 +89,7 @@ export const createReceiver = (options: ReceiverOptions) => {
     /** Still accepts for `shutdown_delay_s`, but is not ready, so that proxies turn away. Each answer ends its connection. */
     async withdraw() {
       closing = true;
+      app.server.prependListener('request', (_, response) => response.setHeader('connection', 'close'));
       await sleep(config.shutdown_delay_s * 1_000);
     },
     /** Accepts nothing new, finishes and answers accepted requests, then closes secrets and spool. */
@@ -106,8 +107,6 @@ export const createReceiver = (options: ReceiverOptions) => {
     },
   };
 };
-
-const deadlineOf = (config: WebhookConfig): number => config.group_commit.deadline_s * 1_000;
 
 /** Parts on the path of a delivery, and their listeners. */
 const assemble = (
@@ -136,7 +135,7 @@ const assemble = (
   const drain = createDrain({
     inbox,
     spool,
-    deadlineMs: deadlineOf(config),
+    deadlineMs: config.group_commit.deadline_s * 1_000,
     log,
     onDrained(deliveries) {
       metrics.drained.inc(deliveries);
@@ -153,7 +152,7 @@ const assemble = (
   });
   const rejections = createRejections({
     perMinute: config.rejected_per_minute,
-    record: (rejected) => inbox.recordRejected(rejected, { deadlineMs: deadlineOf(config) }),
+    record: inbox.recordRejected,
     onUnrecorded: (count) => metrics.unrecorded.inc(count),
   });
   const offenders = createOffenders({ isKnown: senders.has });

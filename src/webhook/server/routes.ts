@@ -32,8 +32,6 @@ interface RouteOptions {
   readonly drops: { count(reason: string): void };
   readonly metrics: WebhookMetrics;
   readonly log: ReceiverLog;
-  /** The receiver ends soon: each answer ends its connection. */
-  readonly isClosing: () => boolean;
 }
 
 const json = 'application/json; charset=utf-8';
@@ -46,7 +44,8 @@ const json = 'application/json; charset=utf-8';
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
   const { verifier, senders, offenders, rejections, drops, metrics, admit } = options;
-  const { path, allow_unsigned: allowUnsigned, allow_from: allowFrom, header_prefix: prefix } = options.config;
+  const { path, allow_unsigned: allowUnsigned, allow_from: allowFrom, limits } = options.config;
+  const readHeaders = createHeaderReader(options.config.header_prefix.toLowerCase());
   const isAllowed = allowFrom.length === 0 ? () => true : createAddressList(allowFrom);
 
   answerOthers(app, options);
@@ -54,17 +53,17 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
     const startedAt = performance.now();
     const receivedAt = new Date();
     const arrivalId = newArrivalId(receivedAt);
-    const { signature, ...headers } = readHeaders(request.headers, prefix.toLowerCase());
+    const { signature, charset, named } = readHeaders(request.headers);
     const sender = senderOf(request.ip);
     const reject = async (reason: RejectReason, bytesRead = 0): Promise<FastifyReply> => {
       metrics.rejected.inc({ reason });
       drops.count(reason);
-      rejections.note({ arrivalId, ...headers, receivedAt, reason });
+      rejections.note({ arrivalId, ...named, receivedAt, reason });
       await offenders.note(sender, bytesRead);
       return refuse(reply, 403, 'forbidden');
     };
     if (!isAllowed(request.ip)) return await reject('address');
-    const signed = { signature, hookId: headers.hookId, keys: options.keys.current(), allowUnsigned };
+    const signed = { signature, hookId: named.hookId, keys: options.keys.current(), allowUnsigned };
     const wrongHeader = verifier.checkHeader(signed);
     if (wrongHeader !== undefined) return await reject(wrongHeader);
     try {
@@ -78,13 +77,13 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
           return await reject(verdict.reason, body.length);
         }
         if (verdict.key !== null) senders.note(sender);
-        const unpacked = await decompress(body, options.config.limits.body_bytes);
-        const plain = inUtf8(unpacked, request.raw.headersDistinct['content-type']?.[0]) ?? unpacked;
+        const unpacked = isPacked(body) ? await unpack(body, limits.body_bytes) : body;
+        const plain = charset === undefined ? unpacked : (inUtf8(unpacked, charset) ?? unpacked);
         const admitted = admit === undefined ? admitAsSent(plain) : await admit(plain);
         if (admitted.body !== body) options.bodies.free(body);
         const storedIn = await options.groupCommit.commit({
           arrivalId,
-          ...headers,
+          ...named,
           receivedAt,
           signingKey: verdict.key,
           ...admitted,
@@ -109,14 +108,10 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
 
 /** Everything but deliveries: their path alone takes requests, and nothing is parsed. */
 const answerOthers = (app: FastifyInstance, options: RouteOptions): void => {
-  const { config, drops, metrics, log, isClosing } = options;
-  // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  const { config, drops, metrics, log } = options;
+  // No body is ever parsed, whatever its content type: deliveries are read as bytes by their route, everything else is left unread.
+  app.addHttpMethod('POST', { hasBody: false, overrideExisting: true });
   app.addHook('onRequest', (request, reply, next) => {
-    if (isClosing()) reply.header('connection', 'close');
-    // Fastify would refuse content types that it does not know.
-    delete request.headers['content-type'];
     if (!request.is404) next();
     else if (request.url.split('?', 1)[0] === config.path)
       refuse(reply.header('allow', 'POST'), 405, 'method not allowed');
@@ -136,9 +131,12 @@ const answerOthers = (app: FastifyInstance, options: RouteOptions): void => {
 
 const inflate = promisify(gunzip);
 
-/** Unpacks a body in gzip, whatever its headers say. A body that does not unpack within the limit stays as it is. */
-const decompress = async (body: Buffer, mostBytes: number): Promise<Buffer> =>
-  body[0] === 0x1f && body[1] === 0x8b ? await inflate(body, { maxOutputLength: mostBytes }).catch(() => body) : body;
+/** In gzip; the headers are not asked. */
+const isPacked = (body: Buffer): boolean => body[0] === 0x1f && body[1] === 0x8b;
+
+/** A body that does not unpack within the limit stays as it is. */
+const unpack = (body: Buffer, mostBytes: number): Promise<Buffer> =>
+  inflate(body, { maxOutputLength: mostBytes }).catch(() => body);
 
 const admitAsSent = (body: Buffer) => ({ body, bodyHash: hash('sha256', body, 'buffer') });
 
@@ -152,15 +150,22 @@ const statusOf = (error: unknown): number =>
 const longestKept = 200;
 
 /**
- * The headers of a delivery that are kept (interface §4.3); the signature covers the body alone (§5.4).
+ * Reads the headers of a delivery. `named` = those that are kept (interface §4.3); the signature covers the body alone (§5.4).
+ * `charset` = the content type, where it has parameters: without them it stands for UTF-8.
  * @param prefix such as `x-service-`. Node joins repeated headers with commas, except Set-Cookie.
  */
-const readHeaders = (headers: IncomingHttpHeaders, prefix: string) => ({
-  signature: headers[`${prefix}signature`]?.toString(),
-  deliveryId: headers[`${prefix}delivery`]?.slice(0, longestKept).toString() ?? null,
-  hookId: headers[`${prefix}hook-id`]?.slice(0, longestKept).toString() ?? null,
-  agent: headers['user-agent']?.slice(0, longestKept) ?? null,
-});
+const createHeaderReader = (prefix: string) => {
+  const names = { signature: `${prefix}signature`, delivery: `${prefix}delivery`, hookId: `${prefix}hook-id` };
+  return (headers: IncomingHttpHeaders) => ({
+    signature: headers[names.signature]?.toString(),
+    charset: headers['content-type']?.includes(';') ? headers['content-type'] : undefined,
+    named: {
+      deliveryId: headers[names.delivery]?.slice(0, longestKept).toString() ?? null,
+      hookId: headers[names.hookId]?.slice(0, longestKept).toString() ?? null,
+      agent: headers['user-agent']?.slice(0, longestKept) ?? null,
+    },
+  });
+};
 
 /** A UUID (version 7) that begins with the time, so that an index over it grows at its end. */
 const newArrivalId = (at: Date): string => {

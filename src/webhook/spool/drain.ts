@@ -26,9 +26,9 @@ const bytesPerSecond = 128 * 1024;
 
 /** Does nothing before `start`. Deliveries leave the spool once they are in the inbox or parked. */
 export const createDrain = (options: {
-  readonly inbox: Pick<InboxWriter, 'insert' | 'ping'>;
+  readonly inbox: Pick<InboxWriter, 'insertSpooled' | 'ping'>;
   readonly spool: Spool;
-  /** Longest that a ping, or a batch without its bytes, may take. */
+  /** Longest that a batch without its bytes may take. */
   readonly deadlineMs: number;
   readonly log: ReceiverLog;
   /** Called with the number of drained deliveries. */
@@ -36,20 +36,23 @@ export const createDrain = (options: {
 }) => {
   const { inbox, spool, deadlineMs, log, onDrained } = options;
   const stop = new AbortController();
-  let usable = true;
   let probing = Promise.resolve();
   let running: Promise<void> | undefined;
   let limit = batchRecords;
   let failures = 0;
-  let stalledSince: Date | undefined;
+  const state = {
+    usable: true,
+    /** Since when nothing is brought although the store takes deliveries; undefined while something is, or there is nothing to do. */
+    stalledSince: undefined as Date | undefined,
+  };
 
   const probe = async (): Promise<void> => {
     for (let ms = firstPingMs; ; ms = Math.min(ms * 2, longestPingMs)) {
       await sleep(ms, undefined, { signal: stop.signal, ref: false }).catch(() => {});
       if (stop.signal.aborted) return;
       try {
-        await inbox.ping({ deadlineMs });
-        usable = true;
+        await inbox.ping();
+        state.usable = true;
         log.info({}, 'The store accepts deliveries again.');
         return start();
       } catch {
@@ -59,24 +62,24 @@ export const createDrain = (options: {
   };
 
   const trip = (error: unknown): void => {
-    if (!usable) return;
-    usable = false;
+    if (!state.usable) return;
+    state.usable = false;
     log.warn({ code: errorCode(error) }, 'The store is away or slow; deliveries go to the spool.');
     probing = probe();
   };
 
-  const hasWork = (): boolean => !stop.signal.aborted && usable && spool.status().records > 0;
+  const hasWork = (): boolean => !stop.signal.aborted && state.usable && spool.status().records > 0;
 
   const bring = async (batch: readonly Delivery[]): Promise<void> => {
     const bytes = batch.reduce((sum, { body }) => sum + body.length, 0);
     // Nobody waits for it: a large batch may take as long as a slow link needs.
-    await inbox.insert(batch, { deadlineMs: deadlineMs + (bytes / bytesPerSecond) * 1_000, spooled: true });
+    await inbox.insertSpooled(batch, deadlineMs + (bytes / bytesPerSecond) * 1_000);
     // Counted before they leave the spool, so that an empty spool means counted deliveries.
     onDrained(batch.length);
     await spool.advance();
     limit = Math.min(limit * 2, batchRecords);
     failures = 0;
-    stalledSince = undefined;
+    state.stalledSince = undefined;
   };
 
   const yieldTo = async (batch: readonly Delivery[], error: unknown): Promise<void> => {
@@ -99,11 +102,11 @@ export const createDrain = (options: {
     try {
       await bring(batch);
     } catch (error) {
-      stalledSince ??= new Date();
+      state.stalledSince ??= new Date();
       try {
-        await inbox.ping({ deadlineMs });
+        await inbox.ping();
       } catch {
-        stalledSince = undefined;
+        state.stalledSince = undefined;
         return trip(error);
       }
       await yieldTo(batch, error);
@@ -116,7 +119,7 @@ export const createDrain = (options: {
         await drainBatch();
       } catch (error) {
         if (stop.signal.aborted) return;
-        stalledSince ??= new Date();
+        state.stalledSince ??= new Date();
         log.warn({ code: errorCode(error), waiting: spool.status().records }, 'The spool could not be drained yet.');
         await sleep(pauseMs, undefined, { signal: stop.signal, ref: false }).catch(() => {});
       }
@@ -134,16 +137,12 @@ export const createDrain = (options: {
 
   start();
   return {
-    usable: () => usable,
+    /** As it is at any moment. */
+    state: state as Readonly<typeof state>,
     /** The store failed or was too slow. */
     trip,
     /** Starts the drain, unless it runs. */
     start,
-    /**
-     * Since when the drain brings nothing although the store takes deliveries; undefined while it does, or has
-     * nothing to do.
-     */
-    stalledSince: () => stalledSince,
     async close() {
       stop.abort();
       await Promise.all([probing, running]);

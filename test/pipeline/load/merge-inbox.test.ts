@@ -126,7 +126,7 @@ test('the outcome of a delivery: however often a body comes, the store keeps it 
 test('rejected deliveries make no load of their own, and go along with the next one', async () => {
   const nobody = { deliveryId: null, hookId: null, agent: null };
   const rejected = { arrivalId: randomUUID(), ...nobody, receivedAt, reason: 'signature_wrong' };
-  await createInboxWriter({ pool: pipeline.store.pool }).recordRejected([rejected], { deadlineMs: 60_000 });
+  await createInboxWriter({ pool: pipeline.store.pool }).recordRejected([rejected]);
   expect(await loadPendingBatch(pipeline.deps, pipeline.target, { origin: 'pending' })).toBeUndefined();
   await deliver(pipeline.store, [void0]);
   await pipeline.settle();

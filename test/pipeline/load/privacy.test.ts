@@ -75,7 +75,7 @@ const send = async (bodies: readonly string[], { admit } = privacy): Promise<voi
   const sent = { deliveryId: null, hookId: 'hook', agent: 'Service-Webhook/1.0', signingKey: 'main' };
   const received = () => ({ ...sent, arrivalId: randomUUID(), receivedAt: new Date() });
   const deliveries = bodies.map((text) => ({ ...received(), ...admit(Buffer.from(text)) }));
-  await createInboxWriter({ pool: pipeline.store.pool }).insert(deliveries, { deadlineMs: 30_000 });
+  await createInboxWriter({ pool: pipeline.store.pool }).insert(deliveries);
 };
 
 const observe = async (way: 'poll' | 'import'): Promise<void> => {

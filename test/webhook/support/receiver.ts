@@ -43,7 +43,8 @@ export const startReceiver = async (options: StartOptions) => {
   const write = (level: string) => (_fields: object, message: string) => void logged.push(`${level} ${message}`);
   const log: ReceiverLog = { info: write('info'), warn: write('warn'), error: write('error') };
   const { databaseUrl, intervalMs } = options;
-  const pool = openPool({ url: databaseUrl, schema: 'callsync', application: 'receiver', purpose: 'store', max: 5 });
+  const limits = { max: 5, answerMs: config.group_commit.deadline_s * 1_000 };
+  const pool = openPool({ url: databaseUrl, schema: 'callsync', application: 'receiver', purpose: 'store', ...limits });
   const inbox = createInboxWriter({ pool });
   const spool = await openSpool({ dir, config: config.spool, log });
   const registry = new Registry();
