@@ -28,27 +28,22 @@ test('drift says nothing of records as the interface shows them', async () => {
 });
 
 test('drift: records of an unknown shape land, and are reported at once, whatever their field names', async () => {
-  const deps = watching();
   const record = { sentiment: 'good', duration: 12, ...withInheritedNames(1) };
-  expect((await pipeline.fold(calls(0, 3, record), deps)).changed).toHaveLength(3);
+  expect((await pipeline.fold(calls(0, 3, record), watching())).changed).toHaveLength(3);
   const expected = ['type duration', ...['sentiment', ...inheritedNames].map((name) => `new ${name}`)];
   expect((await known()).sort()).toEqual(expected.map((one) => `list ${one} 3`).sort());
   expect(JSON.stringify(await listDrift(pipeline.store))).not.toContain('good');
 });
 
 test('drift: what privacy rules take away is not reported: drift sees what is stored', async () => {
-  const sanitize = ({ fields: { 'Mme Martin': _, ...fields }, ...rest }: Observation): Observation => ({
-    ...rest,
-    fields,
-  });
-  await pipeline.fold(calls(0, 3, { 'Mme Martin': 'called twice', sentiment: 'good' }), { ...watching(), sanitize });
+  const sanitize = ({ fields: { martin: _, ...fields }, ...rest }: Observation): Observation => ({ ...rest, fields });
+  await pipeline.fold(calls(0, 3, { martin: 'called twice', sentiment: 'good' }), { ...watching(), sanitize });
   expect(await known()).toEqual(['list new sentiment 3']);
 });
 
 test('drift: a field that vanishes is reported by another process too, with the time of the first miss', async () => {
   await pipeline.fold(calls(0, 40), watching());
-  const other = watching();
-  await pipeline.fold(calls(40, 80, {}, ['tags']), other);
+  await pipeline.fold(calls(40, 80, {}, ['tags']), watching());
   const vanished = { source: 'list', field: 'tags', kind: 'vanished', seen: 40 };
   expect(await listDrift(pipeline.store)).toMatchObject([vanished]);
 });
@@ -76,8 +71,6 @@ test('drift: a new version of the delivering agent stands out', async () => {
   const first = { agent: 'Service-Webhook/1.0', isNew: false };
   expect(await listAgents(pipeline.store)).toMatchObject([{ ...first, deliveries: 2 }]);
   await pipeline.query(`UPDATE inbox SET agent = 'Service-Webhook/2.0' WHERE received_at > '2024-06-01'`);
-  expect(await listAgents(pipeline.store)).toMatchObject([
-    { agent: 'Service-Webhook/2.0', deliveries: 1, isNew: true },
-    first,
-  ]);
+  const second = { agent: 'Service-Webhook/2.0', deliveries: 1, isNew: true };
+  expect(await listAgents(pipeline.store)).toMatchObject([second, first]);
 });

@@ -87,10 +87,9 @@ test('a load takes the memory of its page, and writes only the calls that the wa
   expect([done.mock.calls, page.size > 256 * 1024]).toEqual([[[true]], true]);
   const transcript = folded.changed.map(({ document }) => bytesOf(document ?? {}, 'transcript_json')?.length);
   expect(new Set(transcript)).toEqual(new Set([0]));
-  const rows = await pipeline.warehouse.query(
-    `SELECT count(*)::int AS calls, sum(word_count)::int AS words, min(word_starts[2]) AS second FROM utterances`,
-  );
-  expect(rows).toEqual([{ calls: 40, words: 40 * 120, second: 0.25 }]);
+  const said =
+    'SELECT count(*)::int AS n, sum(word_count)::int AS words, min(word_starts[2]) AS second FROM utterances';
+  expect(await pipeline.warehouse.query(said)).toEqual([{ n: 40, words: 40 * 120, second: 0.25 }]);
   expect(pipeline.logged).toEqual([]);
 });
 
@@ -112,10 +111,8 @@ test('pages of several windows that come at once share a load, which takes their
     .flatMap((page) => page.observations)
     .map(({ fields }) => bytesOf(fields, 'transcript_json')?.length);
   expect(new Set(kept)).toEqual(new Set([0]));
-  const [row] = await pipeline.warehouse.query(
-    'SELECT count(*)::int AS calls, sum(word_count)::int AS words FROM calls',
-  );
-  expect(row).toEqual({ calls: 120, words: 119 * 120 + 1 });
+  const counted = 'SELECT count(*)::int AS calls, sum(word_count)::int AS words FROM calls';
+  expect(await pipeline.warehouse.query(counted)).toEqual([{ calls: 120, words: 119 * 120 + 1 }]);
 });
 
 test('a page that cannot be folded fails its own window, and no other', async () => {
@@ -123,10 +120,9 @@ test('a page that cannot be folded fails its own window, and no other', async ()
     if (one.callId === 'bad') throw new Error('a fault of this page');
     return one;
   };
-  const deps = { ...pipeline.deps, sanitize };
   const ended = await Promise.allSettled(
     ['a', 'bad', 'c'].map(async (id) => {
-      const window = createPipeline(deps);
+      const window = createPipeline({ ...pipeline.deps, sanitize });
       await window.handlersOf('poll').onPage([observation(id, 1)], { keep: () => () => undefined });
       return await window.finish();
     }),
@@ -230,9 +226,8 @@ test('refused calls hold back no other, are named, and come with their next chan
   expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
   await pipeline.observe([observation('bad-1', 2)]);
   expect(await loads.listRefused(store)).toEqual(refused.slice(1));
-  await pipeline.query(
-    `UPDATE warehouse_calls SET queue_position = queue_position(3, now() - interval '7 hours') WHERE pending`,
-  );
+  const hoursAgo = `queue_position = queue_position(3, now() - interval '7 hours')`;
+  await pipeline.query(`UPDATE warehouse_calls SET ${hoursAgo} WHERE pending`);
   expect(await pipeline.drain()).toMatchObject({ sent: 1, changed: 0 });
   await pipeline.query('ALTER TABLE wh_main.calls DROP CONSTRAINT short');
   expect(await walk()).toBe(1);
@@ -242,9 +237,8 @@ test('refused calls hold back no other, are named, and come with their next chan
 
 test('an erasure that a foreign key of an owner forbids is named, tried again, and holds back no other', async () => {
   await pipeline.observe(['a', 'b', 'c'].map((id) => observation(id, 1)));
-  await pipeline.query(
-    `CREATE TABLE wh_main.notes (call text CONSTRAINT of_calls REFERENCES wh_main.calls); INSERT INTO wh_main.notes VALUES ('b')`,
-  );
+  await pipeline.query('CREATE TABLE wh_main.notes (call text CONSTRAINT of_calls REFERENCES wh_main.calls)');
+  await pipeline.query(`INSERT INTO wh_main.notes VALUES ('b')`);
   await erase(['a', 'b', 'c']);
   await expect(pipeline.drain()).rejects.toThrow(/SQLSTATE 23503, .*table notes, constraint of_calls/);
   expect(Object.keys(await statuses())).toEqual(['b']);
@@ -290,8 +284,7 @@ test('a load takes no memory that a failed one before it may still read', async 
   const deps = noting(({ ownsBytes }) => given.push(ownsBytes));
   const { targets: failing } = failingWith(transient('BIGQUERY_UNREACHABLE', 'Away.'));
   const both = { ...deps, targets: [...failing, ...deps.targets] };
-  const folded = await ingest(both, { observations: [observation('a', 1)], origin: 'poll', done: () => undefined });
-  await folded.load();
+  await (await ingest(both, { observations: [observation('a', 1)], origin: 'poll', done: () => undefined })).load();
   expect(given).toEqual([false]);
 });
 
@@ -376,14 +369,13 @@ test('a call that moves to the end of the queue while the queue is read is plann
   const { store } = pipeline;
   await register(store, 'paced');
   await pipeline.fold(Array.from({ length: 40 }, (_, n) => observation(`c${n}`, n)));
+  const moveToEnd = `UPDATE warehouse_calls SET queue_position = 2999999999999 WHERE warehouse = 'paced' AND call_id = $1`;
   await store.transaction(async (tx) => {
     let reads = 0;
     const query = queryBy(async (sql, values) => {
       const rows = await tx.query(sql, values);
       if (sql.includes('queue_position AS position') && reads++ === 0)
-        await pipeline.query(
-          `UPDATE warehouse_calls SET queue_position = 2999999999999 WHERE warehouse = 'paced' AND call_id = '${(rows[0] as { id: string }).id}'`,
-        );
+        await pipeline.query(moveToEnd, [(rows[0] as { id: string }).id]);
       return rows;
     });
     const rules = { limit: 16, graceSeconds: 0, flattenVersion };
@@ -477,21 +469,21 @@ test('a later warehouse that nobody configures for long is not waited for, and g
   await pipeline.observe([observation('a', 1)]);
   await pipeline.send([{ unique_id: 'w' }]);
   expect(await pending('lapsed')).toBe(0);
-  const waiting = async () =>
-    (await pipeline.query(`SELECT 1 FROM unloaded_deliveries WHERE warehouse = 'lapsed'`)).length;
-  expect(await waiting()).toBe(0);
+  const waiting = () => pipeline.query(`SELECT 1 FROM unloaded_deliveries WHERE warehouse = 'lapsed'`);
+  expect(await waiting()).toEqual([]);
   expect(await register(pipeline.store, 'lapsed')).toBe(2);
-  expect(await waiting()).toBe(1);
+  expect(await waiting()).toHaveLength(1);
   await pipeline.drain(lapsed);
   expect((await countRows(lapsed.warehouse)).deliveries).toBe(1);
 });
 
 test('many folds, loads and sweeps of the same calls at once neither deadlock nor leave anything behind', async () => {
-  const ids = Array.from({ length: 30 }, (_, n) => `c${n}`);
   const feed = async (name: number) => {
     for (let round = 0; round < 8; round += 1) {
       const order = (id: string) => (Number(id.slice(1)) * 13 * (name + 1) + round * 7) % 31;
-      const chosen = ids.toSorted((p, q) => order(p) - order(q)).slice(0, 20);
+      const chosen = idsOf('c', 30)
+        .toSorted((p, q) => order(p) - order(q))
+        .slice(0, 20);
       await pipeline.observe(chosen.map((id) => observation(id, round * 10 + name)));
     }
   };

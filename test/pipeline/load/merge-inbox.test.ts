@@ -16,12 +16,7 @@ const pipeline = usePipeline();
 const second = 1_701_699_087;
 const receivedAt = new Date((second + 5) * 1000);
 const body = (fields: Record<string, unknown>, id = 'c'): string => JSON.stringify({ unique_id: id, ...fields });
-const delivery = (text: string, at: number, more: Partial<TestDelivery> = {}): TestDelivery => ({
-  body: text,
-  deliveryId: `${second + at}.25`,
-  receivedAt,
-  ...more,
-});
+const delivery = (text: string | Buffer, at: number) => ({ body: text, deliveryId: `${second + at}.25`, receivedAt });
 
 const merge = async (limit = 200) => {
   const merged = await mergeBatch(pipeline.deps, limit);
@@ -55,10 +50,8 @@ const late = (one: TestDelivery, seconds: number) => ({ ...one, receivedAt: new 
 const timeless = { ...void0, deliveryId: 'not-a-time' };
 const unnamed = (one: TestDelivery) => ({ ...one, deliveryId: null });
 const captured = delivery(body({ status: 'void', tags: ['old'] }), -86_400);
-const withByte = (byte: number): TestDelivery => ({
-  ...delivery('', byte),
-  body: Buffer.concat([Buffer.from('{"unique_id":"c","x":"'), Buffer.from([byte]), Buffer.from('"}')]),
-});
+const withByte = (byte: number) =>
+  delivery(Buffer.from(`{"unique_id":"c","x":"${String.fromCharCode(byte)}"}`, 'latin1'), byte);
 const marked = delivery(`\ufeff${body({ status: 'qualified' })}`, 0);
 /** Ends a batch. */
 const next = undefined;
@@ -148,14 +141,10 @@ test('the outcome of a delivery: quarantined with its bytes: not JSON, not a cal
     [deep, 'the record nests deeper than 200 levels'],
     [Buffer.from([0xff, 0xfe, 0x00]), notJson],
   ];
-  const seqs = await deliver(pipeline.store, [
-    ...bad.map(([text], n) => ({ ...delivery('', n), body: text })),
-    voidAt(9),
-  ]);
+  const seqs = await deliver(pipeline.store, [...bad.map(([text], n) => delivery(text, n)), voidAt(9)]);
   expect(await merge()).toMatchObject({ outcomes: { quarantined: 9, accepted: 1 } });
   const entries = await listQuarantine(pipeline.store, { state: 'open' });
-  const expected = seqs.slice(0, 9).map((seq) => `inbox:${seq}`);
-  expect(entries.map((entry) => entry.origin).sort()).toEqual(expected.sort());
+  expect(entries).toHaveLength(9);
   expect(await ofInbox('reason')).toEqual([...bad.map(([, reason]) => reason), null]);
   for (const [n, [text]] of bad.entries()) {
     const { id = 0, bytes } = entries.find((entry) => entry.origin === `inbox:${seqs[n]}`) ?? {};
@@ -165,8 +154,7 @@ test('the outcome of a delivery: quarantined with its bytes: not JSON, not a cal
 });
 
 test('big bodies go in batches of bounded bytes, one of more than that alone', async () => {
-  const big = (id: string, megabytes: number): TestDelivery =>
-    delivery(body({ status: 'qualified', padding: 'x'.repeat(megabytes * 1024 * 1024) }, id), 0);
+  const big = (id: string, megabytes: number) => delivery(body({ padding: 'x'.repeat(megabytes * 2 ** 20) }, id), 0);
   await deliver(pipeline.store, [...[...'abcdefg'].map((id) => big(id, 5)), big('huge', 33), big('last', 1)]);
   const sizes: number[] = [];
   for (let merged = await merge(); merged !== undefined; merged = await merge()) sizes.push(merged.deliveries);
@@ -176,13 +164,12 @@ test('big bodies go in batches of bounded bytes, one of more than that alone', a
 });
 
 test('several mergers see a retry of what another is just folding', async () => {
-  const old = delivery(body({ status: 'void' }), 0, { deliveryId: 'tells-no-time' });
-  await deliver(pipeline.store, [old]);
+  await deliver(pipeline.store, [timeless]);
   let retried: Promise<unknown> | undefined;
   const transaction: typeof pipeline.store.transaction = (work) =>
     pipeline.store.transaction(async (tx) => {
       const folded = await work(tx);
-      await deliver(pipeline.store, [late(old, 11)]);
+      await deliver(pipeline.store, [late(timeless, 11)]);
       retried = merge();
       await untilBlocked(pipeline.store, retried);
       return folded;
@@ -192,7 +179,6 @@ test('several mergers see a retry of what another is just folding', async () => 
   expect(await outcomes()).toEqual(['accepted', 'duplicate']);
 });
 
-/** When a delivery first became visible: the warehouse's own record counts where callsync's own is missing or was set back. */
 /** By delivery: the call's campaign that it brought, and when the warehouse first had it. */
 const visible = async (): Promise<Record<string, number>> => {
   const rows = await pipeline.query<{ name: string; at: Date }>(`SELECT visible_at AS at,
