@@ -20,8 +20,7 @@ test('deliveries from a spool, removed parts and erasures are in the timeline, a
   await pipeline.merge();
   expect(await told()).toEqual([]);
   for (const spooled of [bodies.slice(0, 2), bodies.slice(2, 3)]) {
-    const seqs = await deliver(store, spooled);
-    await query('UPDATE inbox SET spooled = true WHERE seq = ANY($1)', [seqs]);
+    await query('UPDATE inbox SET spooled = true WHERE seq = ANY($1)', [await deliver(store, spooled)]);
     await pipeline.settle();
   }
   expect(await told()).toEqual(['spool: Deliveries from the spool of a receiver, by day: 3']);

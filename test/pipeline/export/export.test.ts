@@ -59,12 +59,11 @@ const readLines = async (path: string): Promise<unknown[]> =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
+const readJson = async (...path: string[]) => JSON.parse(await readFile(join(folder, ...path), 'utf8'));
 /** Each is a file with its identifier as name. */
 const readVcons = async (path: string): Promise<Vcon[]> => {
   const names = (await readdir(join(folder, path))).filter((name) => name.endsWith('.vcon'));
-  const vcons = await Promise.all(
-    names.map(async (name) => JSON.parse(await readFile(join(folder, path, name), 'utf8'))),
-  );
+  const vcons: Vcon[] = await Promise.all(names.map((name) => readJson(path, name)));
   expect(vcons.map(({ uuid }) => `${uuid}.vcon`)).toEqual(names);
   return vcons;
 };
@@ -86,8 +85,7 @@ test('NDJSON: every document once, in order of time, and the import takes it', a
   const again = await importFile(pipeline.deps, { from: join(folder, 'documents/calls.ndjson') }, {});
   expect(again).toMatchObject({ records: calls, refused: 0, changed: 0 });
   expect((await run('part', 'ndjson', { from: micros(30), to: micros(60) })).calls).toBe(30);
-  const expected = { calls: 30, format: 'ndjson' };
-  expect(JSON.parse(await readFile(join(folder, 'part/manifest.json'), 'utf8'))).toMatchObject(expected);
+  expect(await readJson('part/manifest.json')).toMatchObject({ calls: 30, format: 'ndjson' });
   for (const name of ['manifest.json', 'calls.ndjson'])
     expect((await stat(join(folder, 'part', name))).mode & 0o777, name).toBe(0o600);
 });
@@ -144,9 +142,9 @@ test('calls without a time are in an export of all calls, and any other export c
   const undatedVcon = (await readVcons('whole-vcon')).find(({ dialog }) => dialog.length === 0);
   expect(vconSchema.parse(undatedVcon).analysis).toMatchObject([{ type: 'call_record', body: { status: 'void' } }]);
   expect(await run('ranged', 'ndjson')).toMatchObject({ calls, undated: 1 });
-  const manifest = async (name: string) => JSON.parse(await readFile(join(folder, name, 'manifest.json'), 'utf8'));
-  expect((await manifest('ranged')).left_out).toEqual({ 'calls without a time, which are in no range': 1 });
-  expect(await manifest('whole-ndjson')).toMatchObject({ from: null, to: null, left_out: {} });
+  const { left_out } = await readJson('ranged/manifest.json');
+  expect(left_out).toEqual({ 'calls without a time, which are in no range': 1 });
+  expect(await readJson('whole-ndjson/manifest.json')).toMatchObject({ from: null, to: null, left_out: {} });
 });
 
 test('erased calls are left out, what is there is not replaced, and a stopped export leaves nothing', async () => {
