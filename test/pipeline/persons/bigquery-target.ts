@@ -11,33 +11,27 @@ import type { RestorableTarget } from './erasure-cases.ts';
 /** Configuration of a warehouse in a dataset of its own. */
 export const localBigquery = async () => {
   const { project, dataset, restUrl: api_endpoint } = await useBigQuery();
-  const usual = {
-    type: 'bigquery',
-    documents: true,
-    commit_interval_s: 1,
-    quota: { jobs_per_day: 1_000_000 },
-  } as const;
-  return { ...usual, project, dataset, api_endpoint };
+  const usual = { type: 'bigquery', documents: true, commit_interval_s: 1 } as const;
+  return { ...usual, quota: { jobs_per_day: 1_000_000 }, project, dataset, api_endpoint };
 };
 
 /** The tables of a warehouse, past callsync. */
 export const tablesOf = (config: BigqueryWarehouseConfig) => {
-  const names = relationsOf(config).map(({ name }) => name);
   const nameOf = (table: string): string => `\`${config.dataset}.${table}\``;
-  const run = async (statementOf: (table: string) => string): Promise<void> =>
-    void (await executeIn(config, `${names.map(statementOf).join(';\n')};`));
+  const run = async (statementOf: (table: { readonly name: string }) => string): Promise<void> =>
+    void (await executeIn(config, `${relationsOf(config).map(statementOf).join(';\n')};`));
   let copies = 0;
   return {
     /** Remembers their rows; what it returns sets them back. */
     backUp: async () => {
       const copy = `copy_${++copies}`;
-      const copyOf = (table: string): string => nameOf(`${copy}_${table}`);
-      await run((table) => `CREATE TABLE ${copyOf(table)} AS SELECT * FROM ${nameOf(table)}`);
-      const restored = (table: string): string =>
-        `DELETE FROM ${nameOf(table)} WHERE TRUE; INSERT INTO ${nameOf(table)} SELECT * FROM ${copyOf(table)}`;
+      const copyOf = (name: string): string => nameOf(`${copy}_${name}`);
+      await run(({ name }) => `CREATE TABLE ${copyOf(name)} AS SELECT * FROM ${nameOf(name)}`);
+      const restored = ({ name }: { readonly name: string }): string =>
+        `DELETE FROM ${nameOf(name)} WHERE TRUE; INSERT INTO ${nameOf(name)} SELECT * FROM ${copyOf(name)}`;
       return () => run(restored);
     },
-    drop: () => run((table) => `DROP TABLE ${nameOf(table)}`),
+    drop: () => run(({ name }) => `DROP TABLE ${nameOf(name)}`),
   };
 };
 
@@ -47,9 +41,8 @@ interface TableList {
 
 /** Every row of the dataset. Staging tables too: what a load left behind holds rows of calls. */
 export async function* readBigquery(config: BigqueryWarehouseConfig): AsyncGenerator<string> {
-  const rest = createRest(config, 60_000);
   const listing = { path: `/datasets/${config.dataset}/tables`, query: { maxResults: 1_000 } };
-  const { tables = [] } = await rest<TableList>({ method: 'GET', ...listing });
+  const { tables = [] } = await createRest(config, 60_000)<TableList>({ method: 'GET', ...listing });
   for (const { type, tableReference } of tables) {
     const name = tableReference.tableId;
     if (type !== 'TABLE' || name.startsWith('copy_')) continue;

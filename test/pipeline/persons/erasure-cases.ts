@@ -25,7 +25,7 @@ const callsPerPerson = 3;
 const callIdOf = (person: number, call: number): string => `call-${padded(person, 5)}-${call}`;
 
 /** @param round changes what is said, so that bodies differ. */
-const recordOf = (index: number, call: number, round: number): Record<string, unknown> => {
+const recordOf = (index: number, call: number, round: number): CallDocument => {
   const { phone, client, email } = personOf(index);
   return {
     unique_id: callIdOf(index, call),
@@ -36,8 +36,6 @@ const recordOf = (index: number, call: number, round: number): Record<string, un
     metadata: { ANI: `+33${phone.slice(1)}`, ClientID: client, Memo: `rappeler ${groups(phone)} ou ${email}` },
     transcript_json: {
       callData: [utteranceOf('in', `mon numéro ${groups(phone)}`), utteranceOf('out', `noté ${email} merci`)],
-      callUniqueId: '',
-      meta: { lang: 'fr' },
     },
   };
 };
@@ -172,9 +170,8 @@ export const eraseUnderRestores = async (
 
   await check.run();
   for (let person = 0; person < people; person += 1) {
-    const calls = [...Array(callsPerPerson).keys()];
-    const observations = calls.map((call) =>
-      observationOf(callIdOf(person, call), 1_740_000_000_000_000, recordOf(person, call, 0) as CallDocument),
+    const observations = [...Array(callsPerPerson).keys()].map((call) =>
+      observationOf(callIdOf(person, call), 1_740_000_000_000_000, recordOf(person, call, 0)),
     );
     await pipeline.observe(observations, deps);
   }

@@ -58,6 +58,8 @@ const takeOff = async () => {
 /** Delivers calls, named by their ids. */
 const send = (calls: Readonly<Record<string, object>>): Promise<void> =>
   pipeline.send(Object.entries(calls).map(([unique_id, fields]) => ({ unique_id, ...fields })));
+const age = (ages: ReturnType<typeof createAges>, deps = pipeline.deps, dryRun = false) =>
+  applyAges(deps, ages, { dryRun });
 const phone = (value: string): PersonRequest => ({ kind: 'phone', values: [value] });
 const call = (...values: string[]): PersonRequest => ({ kind: 'call', values });
 
@@ -124,11 +126,11 @@ test('ages take nothing of what is held, however it comes, until the hold is tak
     timestamp: new Date(now - age * day).toISOString(),
     status: 'qualified',
     metadata: { ClientID: client },
-    transcript_json: { callData: [{ from: 'in', content: 'bonjour', words }], callUniqueId: '', meta: { lang: 'fr' } },
+    transcript_json: { callData: [{ from: 'in', content: 'bonjour', words }] },
   });
-  const stored = [recordOf('old-held', 40, 1), recordOf('old-free', 40, 2), recordOf('worn-held', 20, 1)];
-  stored.push(recordOf('worn-free', 20, 2));
-  const ids = [...stored.map(({ unique_id }) => unique_id), 'late-held', 'late-free'];
+  const names = ['old-held', 'old-free', 'worn-held', 'worn-free'];
+  const stored = names.map((id, at) => recordOf(id, at < 2 ? 40 : 20, 1 + (at % 2)));
+  const ids = [...names, 'late-held', 'late-free'];
   const poll = (observedAt: number, by = deps) => {
     const observations = stored.map(({ unique_id, ...fields }) => observationOf(unique_id, observedAt, fields));
     return pipeline.observe(observations, by);
@@ -141,19 +143,19 @@ test('ages take nothing of what is held, however it comes, until the hold is tak
     await pipeline.drain();
     return await column(pipeline.warehouse, 'SELECT DISTINCT call_id FROM words ORDER BY 1');
   };
-  expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 1, words: 2 });
-  expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 1, words: 1 });
-  expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 0, words: 0 });
+  expect(await age(ages, deps, true)).toMatchObject({ calls: 1, words: 2 });
+  expect(await age(ages, deps)).toMatchObject({ calls: 1, words: 1 });
+  expect(await age(ages, deps, true)).toMatchObject({ calls: 0, words: 0 });
   // Read again and delivered, known or not: of what is held nothing is cut.
   await poll(1_740_000_000_000_000);
   await pipeline.send([recordOf('late-held', 50, 1), recordOf('late-free', 50, 2)], deps);
-  await applyAges(deps, ages, { dryRun: false });
+  await age(ages, deps);
   expect(await worded()).toEqual(['late-held', 'old-held', 'worn-held']);
   expect(await pipeline.listKept(ids)).toEqual(['late-held', 'old-held', 'worn-free', 'worn-held']);
   expect(await column(pipeline.store, 'SELECT call_id FROM inbox WHERE body IS NOT NULL')).toEqual(['late-held']);
 
   await removeHold(pipeline.store, put.hold.id, clerk);
-  expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 2, words: 1 });
+  expect(await age(ages, deps)).toMatchObject({ calls: 2, words: 1 });
   expect(await worded()).toEqual([]);
   expect(await pipeline.listKept(ids)).toEqual(['worn-free', 'worn-held']);
 });
@@ -188,10 +190,9 @@ test('a hold that is put on between the look of an erasure and its work keeps wh
 
   let putting: Promise<HoldReceipt> | undefined;
   const store = interrupted(pipeline.store, () => (putting ??= hold(call('aged-1', 'beside-2'))));
-  const deps = { ...pipeline.deps, store };
   const none = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
   const ages = createAges({ calls: 30 * day }, () => now);
-  expect(await applyAges(deps, ages, { dryRun: false })).toEqual(none);
+  expect(await age(ages, { ...pipeline.deps, store })).toEqual(none);
   expect(await erase(call('beside-2'), { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   expect(await pipeline.listKept(['beside-1', 'beside-2', 'aged-1'])).toEqual(['aged-1', 'beside-1', 'beside-2']);
 });
@@ -235,8 +236,7 @@ const actInFold = async <T>(
     await untilBlocked(pipeline.store, acting);
     return rows;
   });
-  const observations = [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)];
-  await pipeline.fold(observations, { ...pipeline.deps, store });
+  await pipeline.fold([observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)], { ...pipeline.deps, store });
   expect(acting).toBeDefined();
   return (await acting) as T;
 };
@@ -262,31 +262,23 @@ test.each([
       const erased = actBesideFold(id, theirs, () => erase(call(id), { exceptHeld: true }));
       expect(await erased).toMatchObject({ erased: 0, held: 1 });
     }
-    const age = (limits: Parameters<typeof createAges>[0]) => () =>
-      applyAges(
-        pipeline.deps,
-        createAges(limits, () => now),
-        { dryRun: false },
-      );
-    await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
-    await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
+    for (const [id, limit] of [['worn-1', 'words'] as const, ['old-1', 'calls'] as const])
+      await actBesideFold(id, theirs, () => age(createAges({ [limit]: 30 * day }, () => now)));
     const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
     expect(await pipeline.listKept(ids)).toEqual(ids);
     // A hold that is put on beside the fold waits for it, and finds its call.
     const other = { ...record, in: { data: '0655443322' } };
     const isNoted = (sql: string): boolean => sql.startsWith('SELECT EXISTS (SELECT FROM erased_keys)');
-    const put = await actInFold(isNoted, ['late-1', other], () => hold(phone('0655443322')));
-    expect(put).toMatchObject({ calls: 1 });
-    const worn = await pipeline.rowOf('worn-1');
-    expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
+    const put = actInFold(isNoted, ['late-1', other], () => hold(phone('0655443322')));
+    expect(await put).toMatchObject({ calls: 1 });
+    expect(JSON.stringify((await pipeline.rowOf('worn-1'))?.document)).toContain(JSON.stringify(words));
   },
 );
 
 test('a hold spares calls by what they say, and those of which it is not known what they say', async () => {
   const said = 'mon numéro est le zéro six onze vingt-deux trente-trois quarante-quatre';
   await hold(phone('0611223344'));
-  const transcript_json = { callData: [{ from: 'in', content: said }] };
-  await send({ 'said-1': { timestamp, transcript_json } });
+  await send({ 'said-1': { timestamp, transcript_json: { callData: [{ from: 'in', content: said }] } } });
   expect(await erase(call('said-1'), { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
   // It was not noted when it came: what it says alone spares it.
   await pipeline.store.query('DELETE FROM held_keys WHERE of_call');
@@ -347,8 +339,7 @@ test.each(['deep-call-1', 'd-1'])(
   'a call that is nested too deeply is refused by itself during a hold, and its id found (%s)',
   async (id) => {
     await hold(phone('06 99 88 77 66'));
-    let deep: CallDocument[string] = [];
-    for (let depth = 0; depth < 1_000; depth += 1) deep = [deep];
+    const deep = JSON.parse(`${'['.repeat(1_000)}${']'.repeat(1_000)}`);
     const kept = async (): Promise<number> => {
       await send({ [id]: { deep }, 'beside-1': {} });
       expect(await pipeline.listKept([id, 'beside-1'])).toEqual(['beside-1']);
