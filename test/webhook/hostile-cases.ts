@@ -1,11 +1,11 @@
 /** Clients that mean no good; deliveries of others must hardly notice. */
-import { once, setMaxListeners } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { setMaxListeners } from 'node:events';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { converse, useProgram, useReceiver } from './support/child.ts';
-import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
+import { deliveryHeaders, drained, exchange, head, openSocket } from './support/raw-http.ts';
 
 const wellFormed = { 'X-Service-Signature': `sha256=${'0'.repeat(64)}`, 'Content-Type': 'application/json' };
 
@@ -29,7 +29,7 @@ const attack = (port: number, signal: AbortSignal, lanes: number, next: (lane: n
   const open = new Set<Socket>();
   const runs = Array.from({ length: lanes }, async (_, lane) => {
     for (let sent = next(lane); sent !== undefined && !signal.aborted; sent = next(lane)) {
-      const socket = await openSocket(port);
+      const socket = (await openSocket(port)).resume();
       open.add(socket);
       socket.write(sent.first);
       while (!socket.destroyed && !signal.aborted) await sent.goOn(socket);
@@ -63,19 +63,6 @@ const startOversized = (port: number, signal: AbortSignal, count: number) => {
   });
 };
 
-const drained = async (socket: Socket): Promise<void> =>
-  void (await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {}));
-
-const openSocket = async (port: number): Promise<Socket> => {
-  const socket = connect({ port, host: '127.0.0.1' });
-  setMaxListeners(0, socket);
-  // Whatever the receiver does to it, it is tried again.
-  socket.on('error', () => socket.destroy());
-  socket.resume();
-  await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
-  return socket;
-};
-
 export interface HostileOptions {
   readonly slow: number;
   readonly oversized: number;
@@ -93,8 +80,8 @@ export const describeHostile = (options: HostileOptions): void => {
   const under = `under ${slow} slow sockets and ${oversized} oversized bodies`;
   const title = `takes valid deliveries, p99 under ${p99Ms} ms, and ${mostMb} MB more memory, ${under}`;
   test(title, { timeout: 60_000 + seconds * 2_000 }, async () => {
-    const child = await start({ port: 0, secrets: [{ name: 'k', secret: 'hostile' }], spool: { min_free_bytes: 0 } });
-    const port = Number(new URL(child.address).port);
+    const child = await start();
+    const { port } = child;
     const body = Buffer.from(JSON.stringify({ unique_id: 'valid', filler: 'x'.repeat(40_000) }));
     const latencies: number[] = [];
     const failed: string[] = [];
@@ -104,7 +91,7 @@ export const describeHostile = (options: HostileOptions): void => {
       Promise.all(
         Array.from({ length: 4 }, async () => {
           while (!signal.aborted) {
-            const headers = { ...deliveryHeaders(body, `valid-${sent++}`, 'hostile'), Connection: 'close' };
+            const headers = { ...deliveryHeaders(body, `valid-${sent++}`), Connection: 'close' };
             const startedAt = performance.now();
             const { answers } = await exchange(port, [head(headers), body]);
             latencies.push(performance.now() - startedAt);
@@ -171,13 +158,12 @@ export const describeFlood = ({ idle, bodies, deliveries, everyMs, answerWithinM
   const hostile = `${idle} idle connections and ${bodies} senders of hostile bodies`;
   const title = `answers ${deliveries} deliveries of 8 MiB within ${answerWithinMs / 1_000} s, under ${hostile}`;
   test(title, { timeout: 120_000 + deliveries * 1_000 }, async () => {
-    const child = await start({ port: 0, secrets: [{ name: 'k', secret: 'flood' }], spool: { min_free_bytes: 0 } });
-    const port = Number(new URL(child.address).port);
+    const { port, kill } = await start();
     const { ask } = await converse(attacker.entry, [JSON.stringify({ port, idle, bodies })]);
     await sleep(1_000);
     const sendOne = async (number: number) => {
       const body = Buffer.from(JSON.stringify({ unique_id: `flood-${number}`, filler: 'x'.repeat(8 * 1024 * 1024) }));
-      const headers = { ...deliveryHeaders(body, `flood-${number}`, 'flood'), Connection: 'close' };
+      const headers = { ...deliveryHeaders(body, `flood-${number}`), Connection: 'close' };
       const startedAt = performance.now();
       const { answers } = await exchange(port, [head(headers), body], { deadlineMs: 3 * answerWithinMs });
       return { status: answers[0]?.status ?? 'none', ms: Math.round(performance.now() - startedAt) };
@@ -189,7 +175,7 @@ export const describeFlood = ({ idle, bodies, deliveries, everyMs, answerWithinM
     }
     const sent = await Promise.all(under);
     const attack = JSON.parse(await ask('stop'));
-    await child.kill();
+    await kill();
     const ms = sent.map((one) => one.ms).sort((left, right) => left - right);
     console.log({ attack, answers: sent.length, p50: ms[ms.length >> 1], slowest: ms.at(-1) });
     expect(sent.filter(({ status }) => status !== 200)).toEqual([]);

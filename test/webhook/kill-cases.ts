@@ -5,7 +5,7 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import { until } from '../support/until.ts';
 import { useReceiver } from './support/child.ts';
-import { keepSending } from './support/receiver.ts';
+import { keepSending, testSecret } from './support/receiver.ts';
 
 const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -16,9 +16,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
   test(`loses and doubles nothing that was answered, over ${kills} kills (seed ${seed})`, { timeout }, async () => {
     const random = randomStream(seed);
     const port = await findFreePort();
-    const secret = 'kill-secret';
-    const spool = { min_free_bytes: 0, segment_bytes: 200_000 };
-    const config = { port, secrets: [{ name: 'k', secret }], group_commit: { deadline_s: 0.2 }, spool };
+    const config = { port, group_commit: { deadline_s: 0.2 }, spool: { segment_bytes: 200_000 } };
     const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
     let answered = 0;
     const answeredMore = (count: number, goal = answered + count) => until('more answers', () => answered >= goal);
@@ -27,7 +25,12 @@ export const describeKills = ({ kills }: { kills: number }): void => {
     let child = await start(config);
     const stop = keepSending([...'abcdefgh'], async (id) => {
       const body = JSON.stringify({ unique_id: id, filler });
-      const result = await sendWebhook({ url: `http://127.0.0.1:${port}/webhook`, body, secret, deliveryId: id });
+      const result = await sendWebhook({
+        url: `http://127.0.0.1:${port}/webhook`,
+        body,
+        secret: testSecret,
+        deliveryId: id,
+      });
       results.set(id, result);
       if (result.delivered) answered += 1;
       else await sleep(20);

@@ -1,32 +1,36 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { signBody } from '../../src/lib/send-webhook.ts';
 import { signatureVerifier, type Verifier } from '../../src/webhook/server/signature.ts';
+import { useOpened } from '../support/opened.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
-import { type StartedReceiver, startReceiver } from './support/receiver.ts';
+import { startReceiver } from './support/receiver.ts';
 
 const database = useInboxDatabase();
-let started: StartedReceiver;
 let wakes = 0;
-beforeAll(async () => {
-  await database.store.pool.query("INSERT INTO warehouses (name) VALUES ('main')");
-  started = await startReceiver({
-    databaseUrl: database.url,
-    config: { limits: { body_bytes: 200_000 }, rejected_per_minute: 1_000 },
-    wake: async () => {
-      wakes += 1;
-    },
-  });
-});
-afterAll(() => started?.stop());
+const started = useOpened(
+  () => {
+    const config = { limits: { body_bytes: 200_000 }, rejected_per_minute: 1_000 };
+    return startReceiver({ databaseUrl: database.url, config, wake: async () => void ++wakes });
+  },
+  ({ stop }) => stop(),
+);
+beforeAll(() => database.store.pool.query("INSERT INTO warehouses (name) VALUES ('main')"));
 beforeEach(() => database.empty());
 
 /** Rejections are recorded a little later, perhaps in the next test. */
 const stored = async () => (await database.rows()).filter((row) => row.outcome !== 'rejected');
+/** The only one, with this body. */
+const storedAs = async (bytes: Buffer) => {
+  const rows = await stored();
+  const bodyHash = createHash('sha256').update(bytes).digest();
+  expect(rows.map((row) => [row.body, row.body_hash])).toEqual([[bytes, bodyHash]]);
+  return rows[0];
+};
 
 const body = Buffer.from(JSON.stringify(sampleCall('call-1')));
 const answerTo = async (...parts: (string | Buffer)[]) => (await exchange(started.port, parts)).answers[0];
@@ -38,11 +42,9 @@ test('a valid delivery is in the inbox, whole and as it came, before it is answe
   const before = Date.now();
   const woken = wakes;
   expect(await post(deliveryHeaders(body, '1701699087.8115606'))).toMatchObject({ status: 200, body: '' });
-  const [row, ...others] = await stored();
-  expect(others).toEqual([]);
+  const row = await storedAs(body);
   const sent = { delivery_id: '1701699087.8115606', hook_id: 'hook-1', agent: 'Service-Webhook/1.2.0' };
   expect(row).toMatchObject({ ...sent, signing_key: 'primary', spooled: false, outcome: 'pending', reason: null });
-  expect([row?.body, row?.body_hash]).toEqual([body, createHash('sha256').update(body).digest()]);
   expect(row?.received_at.getTime()).toBeGreaterThanOrEqual(before);
   expect(row?.received_at.getTime()).toBeLessThanOrEqual(Date.now());
   await until('the merge is woken', () => wakes > woken);
@@ -63,9 +65,7 @@ test('a valid delivery in gzip is verified as it came, and stored as it would ha
   const packed = gzipSync(body);
   expect(await statusOf({ ...deliveryHeaders(packed, '1'), 'Content-Encoding': 'gzip' }, packed)).toBe(200);
   expect(await statusOf(deliveryHeaders(packed, '2', 'another'), packed)).toBe(403);
-  const [row, ...others] = await stored();
-  expect(others).toEqual([]);
-  expect([row?.body, row?.body_hash]).toEqual([body, createHash('sha256').update(body).digest()]);
+  await storedAs(body);
 });
 
 test('a valid delivery in another charset is stored in UTF-8; in an unknown charset, as it came', async () => {
@@ -74,8 +74,8 @@ test('a valid delivery in another charset is stored in UTF-8; in an unknown char
   for (const [charset, expected] of Object.entries(types)) {
     const type = `application/json; Charset="${charset}"`;
     expect(await statusOf({ ...deliveryHeaders(latin, charset), 'Content-Type': type }, latin)).toBe(200);
-    const row = (await stored()).find(({ delivery_id }) => delivery_id === charset);
-    expect([row?.body, row?.body_hash]).toEqual([expected, createHash('sha256').update(expected).digest()]);
+    await storedAs(expected);
+    await database.empty();
   }
 });
 
@@ -100,13 +100,11 @@ test('a valid delivery in chunks, slowly, and pipelined', async () => {
 const good = deliveryHeaders(body, '5.5');
 const name = 'X-Service-Signature';
 const digest = good[name] ?? '';
-const cases: [string, string | readonly string[] | undefined, string][] = [
+test.each<[string, string | readonly string[] | undefined, string]>([
   ['absent', undefined, 'signature_absent'],
   ['repeated', [digest, digest], 'signature_malformed'],
   ['wrong', signBody(body, 'another'), 'signature_wrong'],
-];
-
-test.each(cases)('%s: 403, the same answer to all, recorded without a body', async (_what, signature, reason) => {
+])('%s: 403, the same answer to all, recorded without a body', async (_what, signature, reason) => {
   const answer = await post({ ...good, [name]: signature });
   const { date: _date, ...headers } = answer?.headers ?? {};
   expect({ ...answer, headers }).toEqual({
@@ -209,12 +207,8 @@ test('believes X-Forwarded-For of trusted proxies only, for the allow list', asy
   const others = ['203.0.114.9', '203.0.113.9, 198.51.100.1', '203.0.114.9:203', 'unknown', 'fe80::1%eth0'];
   // A trusted proxy in the middle, as it writes itself.
   const behind = ['203.0.113.7:1, 127.0.0.1:8080', '203.0.113.7:1,[::ffff:127.0.0.1]:80'];
-  const senders = {
-    ...Object.fromEntries([...allowed, ...behind].map((one) => [one, 200])),
-    ...Object.fromEntries(others.map((one) => [one, 403])),
-  };
-  for (const [sender, status] of Object.entries(senders))
-    expect((await send(proxied.port, sender)).answers[0]?.status, sender).toBe(status);
+  for (const sender of [...allowed, ...behind, ...others])
+    expect((await send(proxied.port, sender)).answers[0]?.status, sender).toBe(others.includes(sender) ? 403 : 200);
 });
 
 test('withdraws before it stops: not ready, but it still accepts, and ends connections', async () => {
@@ -256,14 +250,13 @@ const watchBodies = () => {
 test('gives the memory of a body back once it is written, and no earlier even if it was refused', async () => {
   const { bodies, verifier } = watchBodies();
   const config = { limits: { answer_within_s: 0.2 }, group_commit: { deadline_s: 20 } };
-  const other = await startReceiver({ databaseUrl: database.url, config, verifier });
+  const other = await database.receive({ config, verifier });
   const busy = await Promise.all(Array.from({ length: 5 }, () => other.pool.connect()));
   expect(await other.statusOf(deliveryHeaders(body, 'late'), body)).toBe(503);
   for (const client of busy) client.release();
   await until('it is written', async () => (await stored()).length === 1);
   expect((await stored())[0]?.body?.equals(body)).toBe(true);
   await until('its memory is free', () => bodies[0]?.length === 0);
-  await other.stop();
 });
 
 test('keeps a body whose write failed, because the connection may still send it; a spooled one goes', async () => {
@@ -274,7 +267,6 @@ test('keeps a body whose write failed, because the connection may still send it;
   expect(bodies.map((one) => one.equals(body))).toEqual([true, false]);
   await release();
   await until('both are stored', async () => (await stored()).length === 2);
-  await other.stop();
 });
 
 test('gives the memory of a body back once privacy rules made another of it', async () => {
@@ -286,7 +278,6 @@ test('gives the memory of a body back once privacy rules made another of it', as
   const other = await database.receive({ admit });
   expect(await other.statusOf(deliveryHeaders(body, 'ruled'), body)).toBe(200);
   expect(sent.map(({ length }) => length)).toEqual([0]);
-  await other.stop();
 });
 
 test('survives a wake that fails', async () => {

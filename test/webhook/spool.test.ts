@@ -124,18 +124,6 @@ test('refuses before the disk is full, and beyond its size; takes again, and los
   expect(spool.status().full).toBe(false);
 });
 
-test('refuses every other receiver while one has the folder, at any age of the lock, and none afterwards', async () => {
-  const begun = await Promise.allSettled(Array.from({ length: 4 }, () => open()));
-  const [first, ...more] = begun.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  expect([first === undefined, more]).toEqual([false, []]);
-  const old = new Date(Date.now() - 60_000);
-  await utimes(join(dir, 'lock'), old, old);
-  await expect(open()).rejects.toMatchObject({ code: 'SPOOL_IN_USE' });
-  await first?.append([makeDelivery('a')]);
-  await first?.close();
-  expect(ids(await drain(await open()))).toEqual(['a']);
-});
-
 test('refuses to write once another receiver has the folder', async () => {
   const spool = await open();
   await spool.append([makeDelivery('a')]);

@@ -3,9 +3,8 @@
  * with a wrong signature, as fast as it can. Options as JSON in its first argument; prints `ready` once, and what it
  * did when it is asked.
  */
-import { once, setMaxListeners } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { head } from './raw-http.ts';
+import { once } from 'node:events';
+import { drained, head, openSocket } from './raw-http.ts';
 
 const { port, idle, bodies } = JSON.parse(process.argv[2] ?? '') as Record<'port' | 'idle' | 'bodies', number>;
 const bodyBytes = 16 * 1024 * 1024;
@@ -13,13 +12,7 @@ const chunk = Buffer.alloc(65_536, 'x');
 const done = { idleClosed: 0, requests: 0, bytes: 0, answers: {} as Record<string, number> };
 let stopped = false;
 
-const open = async (): Promise<Socket> => {
-  const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2', noDelay: true });
-  setMaxListeners(0, socket);
-  socket.on('error', () => {});
-  await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
-  return socket;
-};
+const open = () => openSocket(port, { localAddress: '127.0.0.2', noDelay: true });
 
 /** Left open with nothing sent; when it is closed, another is opened a little later. */
 const stayIdle = async (): Promise<void> => {
@@ -42,7 +35,7 @@ const sendBodies = async (signature: string | undefined): Promise<void> => {
     socket.write(head({ 'X-Service-Signature': signature, 'Content-Length': String(bodyBytes) }));
     for (let sent = 0; sent < bodyBytes && !socket.destroyed && !stopped; sent += chunk.length) {
       done.bytes += chunk.length;
-      if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
+      if (!socket.write(chunk)) await drained(socket);
     }
     if (!socket.destroyed && !stopped) await once(socket, 'close').catch(() => {});
     const status = answer.split(' ')[1] ?? 'none';

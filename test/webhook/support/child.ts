@@ -58,11 +58,11 @@ export const useReceiver = (name: string) => {
   const database = useInboxDatabase();
   const spoolDir = join(useFolder(name), 'spool');
   const program = useProgram('webhook/support/receiver-process');
-  const start = async (config: NonNullable<ReceiverProcessOptions['config']>) => {
+  const start = async (config: ReceiverProcessOptions['config'] = {}) => {
     const options: ReceiverProcessOptions = { databaseUrl: database.url, spoolDir, config };
     const { first, ask, kill } = await converse(program.entry, [JSON.stringify(options)]);
-    const { address } = JSON.parse(first) as { address: string };
-    return { address, status: async () => JSON.parse(await ask('?')) as ReceiverStatus & { rss: number }, kill };
+    const port = Number(new URL((JSON.parse(first) as { address: string }).address).port);
+    return { port, status: async () => JSON.parse(await ask('?')) as ReceiverStatus & { rss: number }, kill };
   };
   return { database, start };
 };

@@ -1,5 +1,6 @@
 /** HTTP written by hand on a socket, for what a well-behaved client cannot send. */
-import { connect } from 'node:net';
+import { once, setMaxListeners } from 'node:events';
+import { connect, type Socket, type TcpSocketConnectOpts } from 'node:net';
 import { signBody } from '../../../src/lib/send-webhook.ts';
 
 export const testSecret = 'test-signing-secret';
@@ -34,6 +35,18 @@ export const exchange = (
     for (const part of parts) socket.write(part);
   });
 };
+
+/** A socket that is there, or was closed already; whatever is done to it is no error. */
+export const openSocket = async (port: number, more: Partial<TcpSocketConnectOpts> = {}): Promise<Socket> => {
+  const socket = connect({ port, host: '127.0.0.1', ...more });
+  setMaxListeners(0, socket);
+  socket.on('error', () => socket.destroy());
+  await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
+  return socket;
+};
+
+export const drained = async (socket: Socket): Promise<void> =>
+  void (await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {}));
 
 const parseAnswers = (text: string) => {
   const answers: { status: number; headers: Readonly<Record<string, string>>; body: string }[] = [];
