@@ -10,9 +10,8 @@ const flatten = (
   { rules, ...options }: NonNullable<Parameters<typeof flattenCall>[1]> & { rules?: string } = {},
 ) => flattenCall({ callId: 'c', document: { unique_id: 'c', ...document }, ...seen, rules: rules ?? null }, options);
 
-const rowsOf = (document: CallDocument, name: CallTableName, more = {}): Record<string, unknown>[] => [
-  ...flatten(document, more).rows[name],
-];
+const rowsOf = (document: CallDocument, name: CallTableName, more = {}): readonly Record<string, unknown>[] =>
+  flatten(document, more).rows[name];
 const callOf = (document: CallDocument, more = {}): Record<string, unknown> => rowsOf(document, 'calls', more)[0] ?? {};
 const issuesOf = (document: CallDocument): { field: string; reason: string }[] =>
   JSON.parse((callOf(document).issues as string) ?? '[]');
@@ -157,10 +156,8 @@ test('what cannot be stored as it is: NUL and half characters are replaced and r
 test('what cannot be stored as it is: metadata: values that are not text, keys that are dirty or too long', () => {
   const long = 'k'.repeat(600);
   const cjk = '漢'.repeat(512);
-  const rows = rowsOf(
-    { metadata: { n: 5, o: { b: 1, a: 2 }, z: null, 'd\0': '\0', [long]: '1', [cjk]: '2', ['é'.repeat(512)]: '3' } },
-    'metadata',
-  );
+  const odd = { n: 5, o: { b: 1, a: 2 }, z: null, 'd\0': '\0' };
+  const rows = rowsOf({ metadata: { ...odd, [long]: '1', [cjk]: '2', ['é'.repeat(512)]: '3' } }, 'metadata');
   const values = Object.fromEntries(rows.map((row) => [row.key, row.value]));
   const whole = { n: '5', o: '{"a":2,"b":1}', z: null, 'd\ufffd': '\ufffd', ['é'.repeat(512)]: '3' };
   expect(values).toMatchObject(whole);

@@ -63,10 +63,7 @@ const fieldValues: Record<string, fc.Arbitrary<unknown>> = {
   'dirty\0name': varied(1, 2),
   unknown: varied([1, 'x'], 1e308, { b: 1, a: 2 }),
 };
-const anyField = [
-  ...Object.entries(fieldValues),
-  ...inheritedNames.map((name) => [name, varied('built', { b: 1, a: 2 })] as const),
-];
+const inherited = inheritedNames.map((name) => [name, varied('built', { b: 1, a: 2 })] as const);
 
 const sources: readonly ObservationSource[] = ['import', 'webhook', 'poll'];
 
@@ -80,11 +77,8 @@ const recordOf = (callId: string, fields: CallDocument): CallDocument =>
 /** Some of the fields, each with a value. */
 const someFields = fc
   .tuple(
-    ...anyField.map(([name, value]) =>
-      fc.option(
-        value.map((one) => [name, one] as const),
-        { freq: 2 },
-      ),
+    ...[...Object.entries(fieldValues), ...inherited].map(([name, value]) =>
+      fc.option(fc.tuple(fc.constant(name), value), { freq: 2 }),
     ),
   )
   .map((fields) => Object.fromEntries(fields.filter((field) => field !== null)));
@@ -145,9 +139,7 @@ const foldAll = (observations: readonly Observation[]): LedgerRow =>
   observations.map(prepareObservation).reduce(fold, unknown);
 
 /** As it is once stored and read again. */
-const stored = (row: LedgerRow): LedgerRow => ({
-  ...{ ...row, document: JSON.parse(renderDocument(row.document ?? {}).toString()) },
-});
+const stored = (row: LedgerRow) => ({ ...row, document: JSON.parse(String(renderDocument(row.document ?? {}))) });
 
 /** The columns of a call in warehouses, without the seen times. */
 const flatRows = (row: LedgerRow): Record<string, string[]> => {
@@ -163,9 +155,7 @@ test('observations in any order and number end as the document, versions and row
     const expected = expectedDocument(observations);
     const [first, ...others] = arrivals.map(foldAll);
     expect(first?.document).toEqual(expected);
-    const seen = ({ versions, firstSeenAt, lastSeenAt, seenBy }: Partial<LedgerRow> = {}) => ({
-      ...{ versions, firstSeenAt, lastSeenAt, seenBy },
-    });
+    const seen = (row?: LedgerRow) => [row?.versions, row?.firstSeenAt, row?.lastSeenAt, row?.seenBy];
     for (const other of others) {
       expect(other.document).toEqual(expected);
       expect(seen(other)).toEqual(seen(first));
@@ -174,9 +164,7 @@ test('observations in any order and number end as the document, versions and row
   }));
 
 test('observations in any order and number: rows of one revision are the same, whatever was seen since', async () => {
-  const shown = ({ document, firstSeenAt, changedAt, sourceDeletedAt }: LedgerRow): unknown => ({
-    ...{ document, firstSeenAt, changedAt, sourceDeletedAt },
-  });
+  const shown = (row: LedgerRow) => [row.document, row.firstSeenAt, row.changedAt, row.sourceDeletedAt];
   await forAll([observationsInOrders('c')], { numRuns: 200 }, ({ arrivals }) => {
     for (const observations of arrivals) {
       const revisions = new Map<number, unknown>();
@@ -285,11 +273,8 @@ test('a change says whether the field was added, changed or removed; null is as 
 test('an earlier observation that comes late moves the first row, with its additions as a revision', () => {
   const row = foldAll([observationOf('c', 20, { status: 'b' }), observationOf('c', 10, { lang: 'fr' }, 'import')]);
   const own = { source: 'import', observed_at: 10 };
-  const expected = [
-    { field: '*', revision: 1, ...own },
-    { field: 'lang', revision: 2, ...own },
-  ];
-  expect(changesOf(row)).toMatchObject(expected);
+  expect(changesOf(row)).toMatchObject([own, own]);
+  expect(changesOf(row).map(({ field, revision }) => `${field} ${revision}`)).toEqual(['* 1', 'lang 2']);
 });
 
 test('names that are not plain show as extra, once a change; none is longer than a key may be', () => {

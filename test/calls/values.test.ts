@@ -13,17 +13,16 @@ import { canonicalDecimal } from '../../src/warehouse/content-hash.ts';
 import { forAll } from '../support/for-all.ts';
 import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
 
-const rowsOf = (document: Record<string, unknown>) =>
-  flattenCall({ callId: 'a', document, firstSeenAt: null, changedAt: null, sourceDeletedAt: null }).rows;
+const unseen = { callId: 'a', firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
+const rowsOf = (document: Record<string, unknown>) => flattenCall({ ...unseen, document }).rows;
 const decimalOf = (text: string) => rowsOf({ metadata: { UDF_num_01: text } }).udfs[0]?.value_number ?? undefined;
 const numberOf = (text: string) => rowsOf({ duration: text }).calls[0]?.duration ?? undefined;
 const phoneOf = (data: string) => rowsOf({ in: { type: 'PHONE', data } }).contacts[0]?.phone ?? undefined;
 
 const digits = '9'.repeat(38);
+const none = (text: string): [string] => [text];
 
-const none = (text: string): [string, undefined] => [text, undefined];
-
-test.each<[string, string | undefined]>([
+test.each<[string, string?]>([
   ['5', '5'],
   ['+5', '5'],
   ['-5.50', '-5.5'],
@@ -54,34 +53,22 @@ test('decimals agree with the reading of the digests', () =>
     if (parsed !== undefined) expect(canonicalDecimal(text)).toBe(parsed);
   }));
 
-test.each([
-  ['123', 123],
-  ['124.50', 124.5],
-  ['-1e3', -1000],
-  [' 7 ', 7],
-  ['.5', 0.5],
-  ['', undefined],
-  ['0x10', undefined],
-  ['1e999', undefined],
-  ['1,5', undefined],
-  ['Infinity', undefined],
-  ['12 s', undefined],
-])('number text %j → %s', (text, expected) => {
-  expect(numberOf(text)).toBe(expected);
-});
-
-test.each([
-  ['+33 1 23-45.67', '+331234567'],
-  ['0033123456', '+33123456'],
-  ['33123456789', '33123456789'],
-  ['(01) 23', '0123'],
-  ['00', '00'],
-  ['0012', '0012'],
-  ['', undefined],
-  ['anonymous', undefined],
-  ['+', undefined],
-])('phone %j → %s', (text, expected) => {
-  expect(phoneOf(text)).toBe(expected);
+test.each<[string, (text: string) => unknown, (number | string)?]>([
+  ['123', numberOf, 123],
+  ['124.50', numberOf, 124.5],
+  ['-1e3', numberOf, -1000],
+  [' 7 ', numberOf, 7],
+  ['.5', numberOf, 0.5],
+  ...['', '0x10', '1e999', '1,5', 'Infinity', '12 s'].map((text): [string, typeof numberOf] => [text, numberOf]),
+  ['+33 1 23-45.67', phoneOf, '+331234567'],
+  ['0033123456', phoneOf, '+33123456'],
+  ['33123456789', phoneOf, '33123456789'],
+  ['(01) 23', phoneOf, '0123'],
+  ['00', phoneOf, '00'],
+  ['0012', phoneOf, '0012'],
+  ...['', 'anonymous', '+'].map((text): [string, typeof phoneOf] => [text, phoneOf]),
+])('numbers and phones: %j, %o → %s', (text, read, expected) => {
+  expect(read(text)).toBe(expected);
 });
 
 const arrival = 1_701_699_087_811_560;
@@ -163,31 +150,27 @@ test('any instant that is exact comes back, and bounds are written as they are r
   const forms = ['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'] as const;
   const written = forms.map((form) => formatTimestamp(second + 123_000, form));
   expect(written).toEqual(['2023-12-04T15:18:29.123Z', '2023-12-04T15:18:29Z', '1701703109', '1701703109123']);
-  expect([isoMicros('-62135596799999999'), isoMicros('-1'), isoMicros('1000')]).toEqual([
-    '0001-01-01T00:00:00.000001Z',
-    '1969-12-31T23:59:59.999999Z',
-    '1970-01-01T00:00:00.001Z',
-  ]);
+  const ends = ['0001-01-01T00:00:00.000001Z', '1969-12-31T23:59:59.999999Z', '1970-01-01T00:00:00.001Z'];
+  expect(['-62135596799999999', '-1', '1000'].map(isoMicros)).toEqual(ends);
 });
 
+const agedBy = (ages: ReturnType<typeof createAges>, fields: CallDocument) =>
+  ages.age({ callId: 'a', source: 'poll', observedAt: 0, fields: { timestamp: '2023-12-04', ...fields } });
+
 test('an age takes fields of a call, whatever their names', () => {
-  const ages = createAges({ transcripts: 1 } as never);
-  const fields = { timestamp: '2023-12-04', transcript_json: {}, ...withInheritedNames(1) };
-  const kept = ages.age({ callId: 'a', source: 'poll', observedAt: 0, fields }).fields;
-  expect(Object.keys(kept).sort()).toEqual(['timestamp', ...inheritedNames].sort());
+  const { fields } = agedBy(createAges({ transcripts: 1 } as never), { transcript_json: {}, ...withInheritedNames(1) });
+  expect(Object.keys(fields).sort()).toEqual(['timestamp', ...inheritedNames].sort());
 });
 
 test('an age leaves the hashes of values that transcripts are searched for', () => {
-  const fields = { timestamp: '2023-12-04', callsync_known: ['abcdefghij'], visit: {} };
-  const aged = createAges({ freeFields: 1 }).age({ callId: 'a', source: 'poll', observedAt: 0, fields });
-  expect(aged.fields).toEqual({ timestamp: '2023-12-04', callsync_known: ['abcdefghij'] });
+  const { fields } = agedBy(createAges({ freeFields: 1 }), { callsync_known: ['abcdefghij'], visit: {} });
+  expect(fields).toEqual({ timestamp: '2023-12-04', callsync_known: ['abcdefghij'] });
 });
 
 test('an age leaves the fields that callsync needs, by their paths, and nothing beside them', () => {
   const ages = createAges({ freeFields: 1, transcripts: 1 }, Date.now, ['times.closed', 'metadata.a.b', 'metadata.c']);
   const fields = { times: { closed: 1, other: 2 }, metadata: { a: { b: 3, x: 4 }, c: 5, y: 6 }, visit: {} };
-  const spoken = { timestamp: '2023-12-04', transcript_json: {}, ...fields };
-  const aged = ages.age({ callId: 'a', source: 'poll', observedAt: 0, fields: spoken });
+  const aged = agedBy(ages, { transcript_json: {}, ...fields });
   const metadata = { a: { b: 3 }, c: 5 };
   expect(aged.fields).toEqual({ timestamp: '2023-12-04', times: { closed: 1 }, metadata });
   expect(ages.age(aged)).toBe(aged);
@@ -205,8 +188,7 @@ const rules = { processedField: 'qualified', now: Date.now() * 1000, clockSkew: 
 test.each(forms)('a call has the same time in list, rows, ages and imports: %j', (timestamp, at) => {
   const record = { unique_id: 'a', timestamp };
   expect(timeAt(record, axisOf(list, 'timestamp').record_field)).toBe(at);
-  const seen = { firstSeenAt: null, changedAt: null, sourceDeletedAt: null };
-  expect(flattenCall({ callId: 'a', document: record, ...seen }).callTimestamp).toBe(at);
+  expect(flattenCall({ ...unseen, document: record }).callTimestamp).toBe(at);
   expect(importObservedAt(record, rules)).toBe(at);
   expect(createAges({ calls: 1_000 } as never, () => at / 1000 + 2_000).isExpired(record)).toBe(true);
 });
@@ -233,26 +215,25 @@ const transcripts = fc.record({
   meta: fc.oneof(fc.record({ lang: text, words }), fc.jsonValue()),
 });
 
-const unseen = { callId: 'c', firstSeenAt: 1, changedAt: 1, sourceDeletedAt: null };
+const flattenBytes = (bytes: Buffer) => {
+  const document: CallDocument = {};
+  defineEncoded(document, 'transcript_json', bytes);
+  return flattenCall({ ...unseen, document });
+};
 
 test('words that are read out of bytes make the same rows as parsed ones', () =>
   forAll([transcripts], { numRuns: 300 }, (transcript) => {
     const bytes = Buffer.from(JSON.stringify(transcript));
     const [field] = scanFields(Buffer.from(`{"transcript_json":${bytes}}`), 0)?.fields ?? [];
     fc.pre(field?.plain === true);
-    const document: CallDocument = {};
-    defineEncoded(document, 'transcript_json', bytes);
-    const parsed = { transcript_json: JSON.parse(bytes.toString()) };
-    const rows = flattenCall({ ...unseen, document });
-    expect(rows).toEqual(flattenCall({ ...unseen, document: parsed }));
+    const document = { transcript_json: JSON.parse(bytes.toString()) };
+    expect(flattenBytes(bytes)).toEqual(flattenCall({ ...unseen, document }));
   }));
 
 test('usual words are not parsed', () => {
   const bytes = Buffer.from('{"callData":[{"words":[{"score":0.937,"start":14,"value":"été","length":1.15}]}]}');
-  const document: CallDocument = {};
-  defineEncoded(document, 'transcript_json', bytes);
   const parse = vi.spyOn(JSON, 'parse');
-  flattenCall({ ...unseen, document });
+  flattenBytes(bytes);
   const parsed = parse.mock.calls.join();
   parse.mockRestore();
   expect(parsed).toBe('{"callData":[{"words":"\\u00000"}]}');

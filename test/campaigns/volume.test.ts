@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
  * Time and pages of every statement of the steady state, in a store of 3 million calls filled by SQL. About 10
  * minutes.
  */
-describe('scale', () => describeScale({ calls: 3_000_000, maxBuffers: 5_000, maxMs: 50 }));
+describe('scale', () => describeScale(3_000_000, { maxBuffers: 5_000, maxMs: 50 }));
 
 /** A ledger of 20 million calls that was set back: the first new call, and the memory of the worker. About 8 minutes. */
 describe('restored', () => describeRestored({ calls: 20_000_000 }));

@@ -6,12 +6,7 @@ import { completeLoad, markPending, planLoad } from '../../src/store/loads/loads
 import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
 import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore } from '../../src/store/store.ts';
-import {
-  provenRanges,
-  readProvenThrough,
-  type VerdictOutcome,
-  withdrawProof,
-} from '../../src/store/windows/verdicts.ts';
+import { provenRanges, readProvenThrough, withdrawProof } from '../../src/store/windows/verdicts.ts';
 import { useOpened } from '../support/opened.ts';
 import { aroundStatements } from '../support/pipeline.ts';
 import { useDatabase } from '../support/postgres.ts';
@@ -78,9 +73,7 @@ test('the time to a warehouse is that of the first load of a delivery, whatever 
 });
 
 test('a delivery waits by the clock of the store, whatever the clock of its receiver says', async () => {
-  await store.query(
-    `INSERT INTO inbox (arrival_id, received_at) VALUES (gen_random_uuid(), now() - interval '1 hour')`,
-  );
+  await store.query(`INSERT INTO inbox (received_at) VALUES (now() - interval '1 hour')`);
   const { inbox, flow } = await read();
   expect(inbox.oldestAge).toBeLessThan(600);
   expect(flow.deliveryAge).toBeLessThan(600);
@@ -119,7 +112,7 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
     return found;
   });
   const given: Parameters<typeof provenRanges>[0][number][] = [];
-  const judge = async (from: number, to: number, outcome: VerdictOutcome) => {
+  const judge = async (from: number, to: number, outcome: (typeof given)[0]['outcome']) => {
     const verdict = `INSERT INTO verdicts (warehouse, axis, window_from, window_to, level, confirmed, calls_listed, calls_found, missing, different,
                              healed, deleted, unexpected, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, excluded)
        VALUES ('main', 'qualified', to_timestamp($1), to_timestamp($2), 'fields', 'total', 0, 0, 0, 0, 0, 0, 0, $3, now(), 1, 1, '', '', '', '', 0)`;

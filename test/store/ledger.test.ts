@@ -119,20 +119,15 @@ test('of two folds of one call at once, neither undoes what the other brought', 
 
 test('documents of any length read as written, also those that an earlier version deflated', async () => {
   const long = randomBytes(700_000).toString('hex');
-  await foldAll([
-    observationOf('short', 1, { n: 1 }),
-    observationOf('long', 1, { long }),
-    observationOf('old', 1, { n: 1 }),
-  ]);
+  const folded = { short: { n: 1 }, long: { long }, old: { n: 1 } };
+  await foldAll(Object.entries(folded).map(([id, fields]) => observationOf(id, 1, fields)));
   const deflated = deflateRawSync('{"n":2}');
   await pipeline.store.query`UPDATE ledger_documents SET body = ${deflated}, digest = NULL WHERE call_id = 'old'`;
-  const documents = await Promise.all(['short', 'long', 'old'].map(async (id) => (await pipeline.rowOf(id))?.document));
+  const documents = await Promise.all(Object.keys(folded).map(async (id) => (await pipeline.rowOf(id))?.document));
   expect(documents).toMatchObject([{ n: 1 }, { long }, { n: 2 }]);
   // No block of deflate is of the kind that the byte before Brotli names.
-  const [stored] = await pipeline.query(
-    "SELECT get_byte(body, 0) AS first FROM ledger_documents WHERE call_id = 'long'",
-  );
-  expect(() => inflateRawSync(Buffer.from([Number(stored?.first)]))).toThrow('invalid block type');
+  const first = await pipeline.store.value`SELECT get_byte(body, 0) FROM ledger_documents WHERE call_id = 'long'`;
+  expect(() => inflateRawSync(Buffer.from([Number(first)]))).toThrow('invalid block type');
 });
 
 test('long documents to compare are in memory a few at a time, each once', async () => {

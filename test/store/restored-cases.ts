@@ -39,11 +39,7 @@ export const describeRestored = ({ calls }: { readonly calls: number }): void =>
       await until(what, async () => (await site.store.query(statement)).length > 0 === isThere, 900_000);
       return secondsSince(startedAt);
     };
-    const visibleS = await wait(
-      'the new call is visible',
-      `SELECT 1 FROM calls.calls WHERE call_id = 'new-call'`,
-      true,
-    );
+    const visibleS = await wait('the new call is visible', visible, true);
     const healedS = await wait('the restore is healed', unhealed, false);
     const [row] = await site.store.query(`SELECT (SELECT max(epoch) FROM epochs) AS epoch,
         (SELECT count(*)::int FROM rereads) AS rereads,
@@ -62,6 +58,7 @@ const secondsSince = (start: number): number => Math.round((performance.now() - 
 const now = new Date().toISOString();
 const newCall = { unique_id: 'new-call', status: 'qualified', timestamp: now, qualified: now };
 
+const visible = `SELECT 1 FROM calls.calls WHERE call_id = 'new-call'`;
 const unhealed = 'SELECT 1 FROM epochs WHERE healing OR epoch < 2 AND NOT EXISTS (SELECT FROM epochs WHERE epoch = 2)';
 
 /** The ledger and what the warehouse has of it: every call in both, but for a load that only the warehouse knows. */

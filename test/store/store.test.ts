@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { quarantineRecords, resanitizeInbox } from '../../src/store/delivery/quarantine.ts';
@@ -15,7 +15,7 @@ import { aroundStatements, deliver, retention, untilBlocked, usePipeline } from 
 import { connect, databaseForTest, roleForTest, runOnServer } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 
-const pipeline = usePipeline({}, { keep: true });
+const pipeline = usePipeline();
 const store = () => pipeline.store;
 
 const open = async (url: string, more: Partial<Parameters<typeof openStore>[0]> = {}): Promise<Store> => {
@@ -38,10 +38,8 @@ test('opening by many at once migrates once, needs no tombstone key at first, an
 test.each(['LATIN1', 'SQL_ASCII'])('opening: a database of the encoding %s is refused', async (encoding) => {
   const { url, adminUrl } = await databaseForTest();
   const name = `${new URL(url).pathname.slice(1)}_${encoding.toLowerCase()}`;
-  await runOnServer(
-    adminUrl,
-    `CREATE DATABASE ${name} OWNER callsync ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0`,
-  );
+  const how = `ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0`;
+  await runOnServer(adminUrl, `CREATE DATABASE ${name} OWNER callsync ${how}`);
   onTestFinished(async () => void (await runOnServer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`)));
   const other = new URL(`/${name}`, url).href;
   const refusal = { code: 'DATABASE_ENCODING', kind: 'terminal', message: expect.stringContaining(encoding) };
@@ -116,7 +114,6 @@ test('calls are reread once for many requests; a request that comes during the a
 
 /** As PostgreSQL ends one of two that wait for each other. */
 describe('deliveries and texts are locked in one order', () => {
-  afterEach(() => pipeline.clear());
   /** Three deliveries of three calls, which lie in the table in the order of neither their numbers nor their calls. */
   const deliverThree = async (name: string, outcome: string): Promise<readonly [number[], string[]]> => {
     const ids = [1, 2, 3].map((n) => `${name}-${n}`);
@@ -225,7 +222,6 @@ test('expired are bodies of settled deliveries when they are old, and not before
 });
 
 test('expired are rows of every table that grows, and none that is needed', async () => {
-  await pipeline.clear();
   await store().pool.query(`
     INSERT INTO inbox (received_at, outcome) SELECT now() - interval '8 days', 'rejected' FROM generate_series(1, 1100);
     INSERT INTO inbox (received_at, outcome) VALUES (now() - interval '401 days', 'accepted'),
@@ -256,7 +252,6 @@ test('expired are rows of every table that grows, and none that is needed', asyn
 });
 
 test('expired is nothing of quarantine that may be the only copy of a call, or that a hold names', async () => {
-  await pipeline.clear();
   await query(`INSERT INTO ledger (call_id, tombstone, last_seen_at) VALUES ('since', false, now() - interval '1 day'),
       ('before', false, now() - interval '99 days'), ('gone', true, NULL), ('held', false, now())`);
   const put = async (state: string, subject: string, ...bodies: string[]) => {
@@ -288,7 +283,6 @@ test('expired is nothing of quarantine that may be the only copy of a call, or t
 });
 
 test('a step of maintenance that fails keeps no other from its turn, and is told', async () => {
-  await pipeline.clear();
   await store().pool.query(`INSERT INTO inbox (outcome, body, received_at) VALUES ('accepted', 'body', 'epoch');
       INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at)
       VALUES ('open', 'main', 1, 1, 'test', 1, 'epoch')`);
@@ -306,7 +300,6 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
 });
 
 test('counters hold what counting would give, also after many writers at once and while they are joined', async () => {
-  await pipeline.clear();
   const run = (sql: string) => store().pool.query(sql);
   await run(`INSERT INTO ledger (call_id, revision, tombstone) SELECT 'n' || n, n % 3, n % 5 = 0
       FROM generate_series(1, 300) AS n;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { measureWebhooks } from '../../src/store/delivery/delivery-statistics.ts';
 import { measureOverlap } from '../../src/store/status/overlap.ts';
 import {
@@ -14,9 +14,7 @@ import { forAll } from '../support/for-all.ts';
 import { observationOf, usePipeline } from '../support/pipeline.ts';
 import { column } from '../support/rows.ts';
 
-const pipeline = usePipeline({}, { keep: true });
-afterEach(() => clear());
-
+const pipeline = usePipeline();
 const store = () => pipeline.store;
 const clear = () => store().query('TRUNCATE windows, window_problems, watermarks');
 /** Real instants with microseconds, so that rounding would show. */
