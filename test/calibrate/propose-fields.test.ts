@@ -45,12 +45,8 @@ test('each key gets the type that all of its texts have, and a name of its own',
   const fields = Object.fromEntries(proposals.map(({ key, field }) => [key, field]));
   expect(() => analyticsConfigSchema.parse({ fields })).not.toThrow();
   const names = Object.fromEntries(proposals.map(({ key, field }) => [key, field.name]));
-  expect(names).toMatchObject({
-    'Montant dû (€)': 'montant_du',
-    agent: 'agent_2',
-    '2nd': 'field_2nd',
-    due_date: 'due_date',
-  });
+  const own = { 'Montant dû (€)': 'montant_du', agent: 'agent_2', '2nd': 'field_2nd', due_date: 'due_date' };
+  expect(names).toMatchObject(own);
   expect(new Set([names.phone, names.Phone])).toEqual(new Set(['phone', 'phone_2']));
 });
 
@@ -77,18 +73,15 @@ test('no text of a proposed type is unparsable in the marts', async () => {
 });
 
 test('the command prints them, and writes them into the configuration', async () => {
-  const records = documents.map(({ metadata }, index) => ({
-    unique_id: `c${index}`,
-    timestamp: '2026-01-01T00:00:00Z',
-    metadata,
-  }));
+  const timestamp = '2026-01-01T00:00:00Z';
+  const records = documents.map((document, index) =>
+    JSON.stringify({ unique_id: `c${index}`, timestamp, ...document }),
+  );
   const file = join(folder.path, 'calls.ndjson');
-  await writeFile(file, records.map((record) => JSON.stringify(record)).join('\n'));
+  await writeFile(file, records.join('\n'));
   expect(await folder.run(['import', file])).toMatchObject({ code: 0 });
   const { stdout } = await folder.run(['calibrate', '--fields']);
-  expect(stdout).toContain(
-    '    # 100 % of the calls, such as 9, -9+, 9+\n    Attempts: { name: attempts, type: integer }',
-  );
+  expect(stdout).toContain('# 100 % of the calls, such as 9, -9+, 9+\n    Attempts: { name: attempts, type: integer }');
   expect(stdout).not.toMatch(/0612|234/);
   expect(await folder.run(['calibrate', '--fields', '--write'])).toMatchObject({ code: 0 });
   expect(await readFile(join(folder.path, 'callsync.yaml'), 'utf8')).toContain('montant_du');

@@ -34,12 +34,9 @@ test('a secret names key and path when the file is gone or empty, and nothing of
   expect(() => secret?.read()).toThrow(`The file of temporal.api_key_file cannot be read: ${file}.`);
 });
 
-test('a secret is nothing when nothing is configured', () => {
+test('a secret is nothing when nothing is configured, and keeps its every byte but the line end', () => {
   const open = (value?: string) => openSecret({ key: 'store.url', value });
   expect([open(), open(''), open('v')?.read()]).toEqual([undefined, undefined, 'v']);
-});
-
-test('a secret keeps its every byte but the line end, as a signing key needs them', () => {
   const bytes = Buffer.from([0x20, 0xff, 0xfe, 0x20]);
   writeFileSync(file, Buffer.concat([bytes, Buffer.from('\r\n')]));
   expect(openSecret({ key: 'webhook.secrets[0].secret', file })?.readBytes()).toEqual(bytes);

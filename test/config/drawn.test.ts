@@ -51,9 +51,8 @@ const secrets = [
   ...['hunter2hunter2', '"quoted hunter2"', "'#hunter2'", '|\n      hunter2', '*hunter2', '&hunter2', '&hunter2 x'],
   ...['!hunter2', '!env hunter2', '%hunter2', '@hunter2', '"hunter2', '{hunter2}', '[hunter2]', '0123', 'yes', '', '~'],
 ];
-const durations = listOf(
-  `1m | 30s | 90d | 1.5h | 0s | 0.5s | 500ms | 5 | 5 min | 1w | -1m | 99999d | P1D | never | 1h30m`,
-);
+const durations = listOf(`1m | 30s | 90d | 1.5h | 0s | 0.5s | 500ms | 5 | 5 min | 1w | -1m | 99999d | P1D | never
+    | 1h30m`);
 const zones = listOf(`UTC | Europe/Paris | America/Argentina/Buenos_Aires | Etc/GMT+2 | Asia/Calcutta | CET | EST | IST
     | "+02" | "+02:00" | europe/paris | EUROPE/PARIS | Europe/Nowhere | Z | GMT | local | Japan | UTC+2`);
 const crons = listOf(`0 3 * * * | */15 * * * * | 0 3 * * MON-FRI | 0 3 29 2 * | @daily | 30 0 3 1 * * 2099 | 61 3 * * *
@@ -80,9 +79,8 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'source.token_file': ['/run/secrets/token'],
   'source.auth_header': ['Authorization', 'X-Api-Key', '"X Key"', 'Content-Length', '""', 'é'],
   'source.auth_scheme': words,
-  'source.headers': listOf(
-    `{ X-Tenant: a } | { X-Tenant: "é–" } | { "X T": a } | { X-Tenant: } | [X-Tenant] | { Upgrade: h2 }`,
-  ),
+  'source.headers': listOf(`{ X-Tenant: a } | { X-Tenant: "é–" } | { "X T": a } | { X-Tenant: } | [X-Tenant]
+    | { Upgrade: h2 }`),
   'source.version': listOf(`{ by: header, name: X-V, value: "2" } | { by: path, value: v2 } | { by: host, value: "a b" }
     | { name: x } | { by: query, name: v }`),
   'source.limits': listOf(`{ requests: 5 } | { requests: 0 } | { requests: many } | { per_s: 0 } | { concurrency: 300 }
@@ -90,9 +88,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'source.list':
     listOf(`{ axis: closed } | { axis: timestamp } | { records: data } | { pagination: { style: page, size: 0 } }
     | { cursor_fields: [{ name: a, record_field: a.b }] } | { params: { a: 1 } }`),
-  'source.websocket': listOf(
-    `{ url: "wss://stream.example.com" } | { url: "https://stream.example.com" } | { url: hunter2 }`,
-  ),
+  'source.websocket': listOf(`{ url: "wss://a.example.com" } | { url: "https://a.example.com" } | { url: hunter2 }`),
   'webhook.secrets':
     listOf(`[{ name: a, secret: hunter2 }] | [{ name: a }] | [{ name: a, secret: x }, { name: a, secret: y }]
     | [hunter2] | [{ name: a, secret: x, secret_file: /x }]`),
@@ -128,9 +124,11 @@ const table: Readonly<Record<string, readonly string[]>> = {
     | { a: { name: x, type: date }, b: { name: x_as_sent } }`),
   'analytics.agent_side': ['{ by_direction: { Entrée: in } }', '{ default: left }', `{ by_direction: { "a'b": in } }`],
   'privacy.countries': ['[FR, DE]', '[fr]', '[]', 'FR'],
-  'privacy.patterns': listOf(
-    `[{ name: a, pattern: "[0-9]+" }] | [{ name: a, pattern: "[0-9" }] | [{ name: A, pattern: x }]`,
-  ),
+  'privacy.patterns': [
+    '[{ name: a, pattern: "[0-9]+" }]',
+    '[{ name: a, pattern: "[0-9" }]',
+    '[{ name: A, pattern: x }]',
+  ],
   'notifications.channels': listOf(`[{ type: slack, name: a, url_file: /x }] | [{ type: mail, name: a }]
     | [{ type: webhook, name: a, url: "https://u:hunter2@x.example.com", secret_file: /x }]`),
   'notifications.rules': listOf(`[{ when: stale }] | [{ when: stale, channels: [hunter2] }] | [{ when: never }]
@@ -138,15 +136,8 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'operations.port': ['9464', '"9464"', '70000', '-1', '9464.5'],
 };
 
-const base = {
-  source: {
-    base_url: 'https://api.example.com',
-    auth_url: 'https://id.example.com',
-    realm: 'r',
-    client_id: 'c',
-    client_secret: 's',
-  },
-};
+const host = 'https://api.example.com';
+const base = { source: { base_url: host, auth_url: host, realm: 'r', client_id: 'c', client_secret: 's' } };
 
 type Tree = { [key: string]: Tree | string };
 const render = (tree: Tree, indent = ''): string =>
@@ -183,13 +174,9 @@ const build = async (config: Config): Promise<void> => {
   for (const [name, settings] of Object.entries(config.warehouses)) {
     const kind = kindOf(settings);
     renderViews(kind.place(settings), martSettings(config.analytics));
-    const given = {
-      name,
-      config: settings,
-      storeUrl: 'postgres://127.0.0.1/x',
-      lease: { run: async () => undefined as never },
-    };
-    await kind.create({ ...given, memory: () => ({ read: async () => [], write: async () => {} }) }).close();
+    const lease = { run: async () => undefined as never };
+    const memory = () => ({ read: async () => [], write: async () => {} });
+    await kind.create({ name, config: settings, storeUrl: 'postgres://127.0.0.1/x', lease, memory }).close();
   }
   connectionOptions(config.temporal, address);
   expect(openSecret({ key: 'temporal.api_key', value: config.temporal.api_key })?.read()).not.toBe('');
@@ -198,8 +185,8 @@ const build = async (config: Config): Promise<void> => {
   await ensureSchedules(client, prefix, config.sync);
   await ensureBackfillSchedules(client, prefix, { wanted: config.sync.backfills, defaults });
   for (const { name } of config.sync.backfills) {
-    const handle = backfillSchedule(client, prefix, name);
-    expect((await handle.describe()).info.nextActionTimes.length).toBeGreaterThan(0);
+    const { info } = await backfillSchedule(client, prefix, name).describe();
+    expect(info.nextActionTimes.length).toBeGreaterThan(0);
   }
 };
 

@@ -132,11 +132,8 @@ test('the environment leaves the file alone where a variable is empty, and lets 
 });
 
 test('the environment and a text block lose the line end that echo or an editor added', async () => {
-  const env = {
-    CALLSYNC_SOURCE__CLIENT_ID: 'id\n',
-    CALLSYNC_SOURCE__REALM: 'main\r\n',
-    CALLSYNC_SOURCE__LIMITS__REQUESTS: '7\n',
-  };
+  const limits = { CALLSYNC_SOURCE__LIMITS__REQUESTS: '7\n' };
+  const env = { CALLSYNC_SOURCE__CLIENT_ID: 'id\n', CALLSYNC_SOURCE__REALM: 'main\r\n', ...limits };
   expect((await load(minimal, env)).source).toMatchObject({ client_id: 'id', realm: 'main', limits: { requests: 7 } });
   expect((await load(`${minimal}  client_id: |\n    id\n`)).source.client_id).toBe('id');
 });
@@ -150,7 +147,7 @@ test('the environment is refused where it names no key', async () => {
 });
 
 /** Lines behind the address of the service, with a part of the message about each. */
-const cases: readonly [string, string][] = [
+test.each([
   ['  relam: x', 'source.relam is not a key (did you mean realm?).'],
   ['stroe: {}', 'stroe is not a key (did you mean store?).'],
   ['zzzzzz: {}', 'allowed there: source, webhook, store'],
@@ -195,62 +192,42 @@ const cases: readonly [string, string][] = [
   ['sync: { backfills: [{ name: a, every: 1h, axis: b }] }', 'sync.backfills[0].axis must be a name of'],
   ['sync: { backfills: [{ name: a, cron: "0 3 31 6 *" }] }', 'cron names no day that comes'],
   ['sync: { backfills: [{ name: a, cron: 0 3 * * *, every: 1h }] }', 'sync.backfills[0] takes one of `cron`'],
-  [
-    'sync: { backfills: [{ name: a, every: 1h, time_zone: Europe/Nowhere }] }',
-    'time_zone is no time zone that this machine knows',
-  ],
+  ['sync: { backfills: [{ name: a, every: 1h, time_zone: No/Where }] }', 'time_zone is no time zone that this machine'],
   [
     'sync: { backfills: [{ name: a, calendar: { hour: [1], day_of_week: [SUNDAY] } }] }',
     'calendar is not a key; allowed there: name, cron, every, time_zone, last, axis, order, concurrency, force, jitter, catchup_window, overlap_policy; sync.backfills[0] takes one of `cron`, such as 0 1 * * SUN, and',
   ],
   ['analytics: { time_zone: CET }', 'analytics.time_zone must be UTC or an IANA name with a slash'],
   ['analytics: { fields: { Etat: { name: status } } }', 'analytics.fields names must differ from each other and from'],
-  [
-    'analytics: { fields: { a: { name: b, type: date }, c: { name: b_as_sent } } }',
-    'analytics.fields names must differ',
-  ],
+  ['analytics: { fields: { a: { name: b, type: date }, c: { name: b_as_sent } } }', 'fields names must differ'],
   ['notifications: { rules: [{ when: stale, channels: [hunter2] }] }', 'notifications.rules must name channels'],
   ['sync: [', 'line 4: this is not valid YAML'],
-];
-test.each(cases)('errors name the key: %s', async (line, says) => {
+])('errors name the key: %s', async (line, says) => {
   const error = await failure(`${minimal}${line}\n`);
   expect(error.message).toContain(says);
   expect(error).toMatchObject({ kind: 'terminal', code: 'CONFIG_INVALID' });
 });
 
-// As people write secrets without quotes. The library only warns of some.
 test.each([
-  ['*Sup3rSecret', 'ANCHOR'],
-  ['&Sup3rSecret', 'ANCHOR'],
-  ['&Sup3rSecret x', 'ANCHOR'],
-  ['!Sup3rSecret', 'TAG_RESOLVE_FAILED'],
-  ['!env Sup3rSecret', 'TAG_RESOLVE_FAILED'],
-  ['%Sup3rSecret', 'BAD_SCALAR_START'],
-])('errors name the line of a secret that YAML reads otherwise, and print nothing of it: %s', async (text, code) => {
-  for (const error of [
-    await failure(`${minimal}  client_secret: ${text}\n`),
-    await failure(`${minimal}`, { CALLSYNC_SOURCE__LIMITS: `{ requests: 5, per_s: ${text} }` }),
-  ]) {
-    expect(error.message).toMatch(new RegExp(`, line [13]: this is not valid YAML \\(${code}\\)`));
-    expect(JSON.stringify([error.message, error.hint, String(error.cause)])).not.toContain('Sup3r');
-  }
-});
-
-// Between braces a comma ends a text, and the rest of a secret would be a key without a value.
-test.each([
-  'webhook: { secrets: [{ name: main, secret: ab, Sup3r }] }',
-  'warehouses: { main: { type: postgres, url: ab,Sup3r } }',
-  'analytics: { fields: { ab, Sup3r } }',
-  '? Sup3r',
-])('errors name the line of a key without a value, which may be of a secret: %s', async (line) => {
-  for (const error of [
-    await failure(`${minimal}${line}\n`),
-    await failure(minimal, { CALLSYNC_SOURCE__LIMITS: '{ requests: 5, Sup3r }' }),
-  ]) {
-    expect(error.message).toMatch(/, line [13]: this is not valid YAML \(COLON\)/);
-    expect(JSON.stringify([error.message, error.hint])).not.toContain('Sup3r');
-  }
-});
+  // As people write secrets without quotes. The library only warns of some.
+  ...['*Sup3rSecret', '&Sup3rSecret', '&Sup3rSecret x'].map((text) => [`  client_secret: ${text}`, text, 'ANCHOR']),
+  ...['!Sup3rSecret', '!env Sup3rSecret'].map((text) => [`  client_secret: ${text}`, text, 'TAG_RESOLVE_FAILED']),
+  ['  client_secret: %Sup3rSecret', '%Sup3rSecret', 'BAD_SCALAR_START'],
+  // Between braces a comma ends a text, and the rest of a secret would be a key without a value.
+  ['webhook: { secrets: [{ name: main, secret: ab, Sup3r }] }', '5, Sup3r', 'COLON'],
+  ['warehouses: { main: { type: postgres, url: ab,Sup3r } }', '5, Sup3r', 'COLON'],
+  ['analytics: { fields: { ab, Sup3r } }', '5, Sup3r', 'COLON'],
+  ['? Sup3r', '5, Sup3r', 'COLON'],
+])(
+  'errors name the line of a secret that YAML reads otherwise, and print nothing of it: %s',
+  async (line, text, code) => {
+    const env = { CALLSYNC_SOURCE__LIMITS: `{ requests: 5, per_s: ${text} }` };
+    for (const error of [await failure(`${minimal}${line}\n`), await failure(minimal, env)]) {
+      expect(error.message).toMatch(new RegExp(`, line [13]: this is not valid YAML \\(${code}\\)`));
+      expect(JSON.stringify([error.message, error.hint, String(error.cause)])).not.toContain('Sup3r');
+    }
+  },
+);
 
 test.each([
   '  client_secret: ab\n  cdSup3r: ef',
@@ -262,12 +239,11 @@ test.each([
   expect(message).not.toContain('Sup3r');
 });
 
-const instants: readonly [string, string][] = [
+test.each([
   ['2026-02-28', '2026-02-28T00:00:00.000Z'],
   ['2026-02-28T10:00+02:00', '2026-02-28T08:00:00.000Z'],
   ['7d', '2026-02-21T00:00:00.000Z'],
-];
-test.each(instants)('continuous sync starts from %s', (text, expected) => {
+])('continuous sync starts from %s', (text, expected) => {
   const { start_from } = syncConfigSchema.parse({ start_from: text });
   expect(iso(resolveStart(start_from, Date.parse('2026-02-28')))).toBe(expected);
 });

@@ -31,15 +31,12 @@ test('shows depth and age of the inbox, and nothing when the store does not answ
   const registry = new Registry();
   let away = false;
   let reads = 0;
-  watchInbox({
-    registry,
-    cacheMs: 50,
-    read: async () => {
-      reads += 1;
-      if (away) throw new Error('away');
-      return { pending: 7, oldestAge: 90 };
-    },
-  });
+  const read = async () => {
+    reads += 1;
+    if (away) throw new Error('away');
+    return { pending: 7, oldestAge: 90 };
+  };
+  watchInbox({ registry, cacheMs: 50, read });
   const text = await registry.metrics();
   expect(text).toContain('callsync_inbox_pending 7\n');
   expect(text).toContain('callsync_inbox_oldest_age_seconds 90\n');

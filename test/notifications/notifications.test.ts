@@ -51,10 +51,8 @@ test('signs what it posts, and sends Slack text that mentions nobody', async () 
   expect(() => new Webhook(secret).verify(`${signed?.body} `, signed?.headers ?? {})).toThrow();
   expect(JSON.parse(plain?.body ?? '')).toEqual({ text: '*Wrong*: &lt;!channel&gt; &amp; more' });
   status = 500;
-  await expect(pager?.send({ ...message, ...data })).rejects.toMatchObject({
-    code: 'NOTIFICATION_FAILED',
-    kind: 'transient',
-  });
+  const failed = { code: 'NOTIFICATION_FAILED', kind: 'transient' };
+  await expect(pager?.send({ ...message, ...data })).rejects.toMatchObject(failed);
 });
 
 test('the message of a week goes to every channel, and no receiver can take it for a fault', async () => {
@@ -157,10 +155,8 @@ test('sends each past week once: proven days, missing calls, lost webhooks, heal
   expect(await look('2026-03-12T00:00:00Z')).toEqual([]);
   expect(await look('2026-03-18T13:00:00Z', undefined, [])).toEqual([]);
   // After a long absence, one message has every week since the last.
-  const later = await look('2026-04-01T13:00:00Z');
-  expect(later).toEqual(
-    Array.from({ length: 2 }, () => expect.stringContaining('Weeks from 2026-03-09 to 2026-03-29')),
-  );
+  const weeks = expect.stringContaining('Weeks from 2026-03-09 to 2026-03-29');
+  expect(await look('2026-04-01T13:00:00Z')).toEqual([weeks, weeks]);
   const day = { warehouse: 'main', state: 'proven', calls: 1 } as const;
   const none = { calls_listed: 1, calls_found: 1, excluded: 0, missing: 0, different: 0, healed: 0, deleted: 0 };
   const days = [1, 2, 3, 4, 5, 6, 7].map((n) => ({ ...day, ...none, day: `2026-03-0${n}` }));

@@ -77,13 +77,9 @@ test('truth takes omitted fields from the last acknowledged webhook, and the res
   await simulator.sendWebhooks({ callIds: [sent] });
   await simulator.drainWebhooks();
   const first = JSON.parse(received[0]?.body.toString() ?? '{}');
+  const kinds = ['audio_state', 'tags', 'status', 'transcript'] as const;
   for (const callId of [sent, unsent])
-    await simulator.edit({
-      callIds: [callId],
-      kinds: ['audio_state', 'tags', 'status', 'transcript'],
-      requalify: false,
-      webhook: false,
-    });
+    await simulator.edit({ callIds: [callId], kinds: [...kinds], requalify: false, webhook: false });
   const listed = new Map((await list({ limit: 200 })).data.map((call) => [call.unique_id, call]));
   const known = await simulator.truthOf(sent);
   expect(known?.document).toEqual({ ...first, ...listed.get(sent) });
