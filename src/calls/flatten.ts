@@ -229,8 +229,9 @@ const wordArrays = (words: readonly unknown[], field: string, read: FieldReader)
   return arrays;
 };
 
-/** A finite number other than zero, whose sign could be negative and differ between warehouses. */
-const isPlain = (value: unknown): value is number => typeof value === 'number' && value !== 0 && Number.isFinite(value);
+/** An exact number other than zero, whose sign could be negative and differ between warehouses. */
+const isPlain = (value: unknown): value is number =>
+  typeof value === 'number' && value !== 0 && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 /** Longest metadata key that is kept whole: an index entry of the call id and the key has at most 2,704 bytes. */
 const maxKeyLength = 512;
@@ -354,10 +355,11 @@ class FieldReader {
 
   /** A number, or text that holds one; empty text is no value. */
   numberText(value: unknown, field: string): number | null {
-    if (typeof value !== 'string') return this.number(value, field);
-    if (value.trim() === '') return null;
-    const parsed = parseNumber(value);
-    return parsed === undefined ? this.note(field, 'text is not a number') : parsed + 0;
+    if (typeof value !== 'string' && typeof value !== 'number') return this.number(value, field);
+    if (typeof value === 'string' && value.trim() === '') return null;
+    const parsed = typeof value === 'string' ? parseNumber(value) : value;
+    this.noteRounded(parsed, field);
+    return parsed === undefined ? this.note(field, 'text is not a number') : this.number(parsed, field);
   }
 
   boolText(value: unknown, field: string): boolean | null {

@@ -190,6 +190,11 @@ test('what cannot be stored as it is: whole numbers beyond 2^53 are reported whe
   expect(fields({ visit: value, tracking_info: { n: 5 }, qualification: value })).toEqual(['qualification', 'visit']);
   expect(fields({ metadata: { 'a person': value.a } })).toEqual(['metadata value']);
   expect(fields({ tags: [{ value: value.a, type: 'number' }] })).toEqual(['tags[0].value']);
+  for (const large of [value.a, '9007199254740993', -1e300])
+    expect(fields({ duration: large, transcript_json: { callData: [{ words: [{ start: large }] }] } })).toEqual([
+      'duration',
+      'transcript_json.callData[0].words[0].start',
+    ]);
   expect(issuesOf({ novel: 9_007_199_254_740_991, other: '9007199254740993' })).toEqual([]);
 });
 
