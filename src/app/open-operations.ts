@@ -2,7 +2,7 @@
 
 import { type Client, WorkflowFailedError } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
-import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../workflows/messages.ts';
+import { type BackfillProgress, pauseUpdate, resumeUpdate } from '../../workflows/messages.ts';
 import { createRegistry, createWorkMetrics, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
 import { type Action, type Actions, createAccess } from '../health/page/access.ts';
 import { createPage, type Page } from '../health/page/page.ts';
@@ -22,7 +22,7 @@ import { openWarehouses } from './activity-deps.ts';
 import { explain, openHealth } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { openStoreService, type Services } from './services.ts';
-import { listBackfills, openTemporal, rootMessage } from './temporal.ts';
+import { askProgress, listBackfills, openTemporal, rootMessage } from './temporal.ts';
 
 /** Users that may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
 export const openUsers = ({ operations }: Pick<Config, 'operations'>) =>
@@ -77,17 +77,16 @@ const readBackfills = async ({ client, prefix, uiUrl }: Parts['temporal']): Prom
     listed.map(async (one) => {
       const { workflowId } = backfillHandle(client, prefix, one.name);
       const link = workflows ? `${workflows}${encodeURIComponent(workflowId)}` : null;
-      const { progress, error } = await askProgress(client, workflowId, one.status === 'RUNNING');
+      const { progress, error } = await readProgress(client, workflowId, one.closedAt === null);
       return { ...one, link, progress, error: error ?? one.error };
     }),
   );
 };
 
 /** No progress where no worker answers in time. Temporal itself has the result of a run that ended. */
-const askProgress = async (client: Client, workflowId: string, isRunning: boolean) => {
+const readProgress = async (client: Client, workflowId: string, isRunning: boolean) => {
   const handle = client.workflow.getHandle(workflowId);
-  const ask = (): Promise<BackfillProgress> => (isRunning ? handle.query(progressQuery) : handle.result());
-  return await client.withDeadline(Date.now() + 1_500, ask).then(
+  return await (isRunning ? askProgress(client, handle) : handle.result()).then(
     (progress) => ({ progress: describeProgress(progress), error: null }),
     (error: unknown) => ({ progress: null, error: error instanceof WorkflowFailedError ? rootMessage(error) : null }),
   );

@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { type Client, ScheduleNotFoundError, type WorkflowClient, type WorkflowHandle } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
 import type { Range } from '../../schemas/orchestration.ts';
-import { backfillId, type TaskQueues, taskQueuesOf } from '../../workflows/messages.ts';
+import {
+  type BackfillProgress,
+  backfillId,
+  progressQuery,
+  type TaskQueues,
+  taskQueuesOf,
+} from '../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../config/data-dir.ts';
 import type { PageBackfill } from '../health/page/state.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
@@ -113,6 +119,10 @@ export const lastFailure = async (handle: WorkflowHandle): Promise<string | null
   return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? null;
 };
 
+/** @throws an error of Temporal, also if no worker answers in time */
+export const askProgress = (client: Client, handle: WorkflowHandle): Promise<BackfillProgress> =>
+  client.withDeadline(Date.now() + 1_500, () => handle.query(progressQuery));
+
 /** The backfills of one installation that Temporal still remembers, newest first, each with its last run. */
 export const listBackfills = async (client: Client, prefix: string): Promise<ListedBackfill[]> => {
   const own = backfillId(prefix, '');
@@ -127,10 +137,16 @@ export const listBackfills = async (client: Client, prefix: string): Promise<Lis
     if (known === undefined || known.startedAt < startedAt)
       newest.set(name, { name, status: status.name, startedAt, closedAt, error: null });
   }
-  for (const one of newest.values())
-    if (one.closedAt === null)
-      newest.set(one.name, { ...one, error: await lastFailure(client.workflow.getHandle(`${own}${one.name}`)) });
-  return [...newest.values()].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
+  const all = [...newest.values()].map(async (one) => {
+    if (one.closedAt !== null) return one;
+    const handle = client.workflow.getHandle(`${own}${one.name}`);
+    const isPaused = await askProgress(client, handle).then(
+      ({ state }) => state === 'paused',
+      () => false,
+    );
+    return { ...one, status: isPaused ? 'PAUSED' : one.status, error: await lastFailure(handle) };
+  });
+  return (await Promise.all(all)).sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
 };
 
 export type QueueRole = keyof TaskQueues;

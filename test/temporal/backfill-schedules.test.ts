@@ -108,6 +108,13 @@ describe('a scheduled backfill', () => {
     await expect.poll(list, { interval: 1_000 }).toContainEqual(waits);
     expect(performance.now() - startedAt).toBeLessThan(60_000);
     expect((await cli.json(['status', '--config', site.configPath])).backfills).toContainEqual(waits);
+    for (const [verb, state] of [
+      ['pause', 'paused'],
+      ['resume', 'running'],
+    ] as const) {
+      expect(await cli.json(['backfill', verb, 'waits', '--config', site.configPath])).toMatchObject({ state });
+      expect(await list()).toContainEqual(expect.objectContaining({ name: 'waits', state }));
+    }
     await site.control.configure({ faults: { rates: {}, scope: [] } });
     expect(await result).toMatchObject({ state: 'done' });
     expect(await list()).toContainEqual(expect.objectContaining({ name: 'waits', error: null }));

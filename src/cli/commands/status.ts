@@ -58,7 +58,8 @@ const render = (summary: Status, unsigned: boolean): string => {
     summary.refused.map(({ warehouse, callId, why }) => `REFUSED     ${warehouse}: ${callId} (${why})`),
     summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
     summary.backfills.map(
-      ({ name, error }) => `backfill    ${name} runs${error === null ? '' : `; last failure: ${error}`}`,
+      ({ name, status, error }) =>
+        `backfill    ${name} ${status === 'PAUSED' ? 'is paused' : 'runs'}${error === null ? '' : `; last failure: ${error}`}`,
     ),
     unsigned && 'WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)',
   );
