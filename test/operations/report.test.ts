@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { tableOf } from '../../schemas/tables.ts';
 import { type Report, readReport } from '../../src/health/coverage/report.ts';
 import { checkReport, renderReport, signReport } from '../../src/health/page/signed-report.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
@@ -11,6 +12,7 @@ import { createProofKeys } from '../../src/store/windows/chain.ts';
 import { day, useInstallation } from '../pipeline/reconcile/installation.ts';
 import { openCli, withoutService } from '../support/cli.ts';
 import { retention } from '../support/pipeline.ts';
+import { runOnServer } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 import { pictures, usePage, violations } from './support/browser.ts';
 
@@ -172,6 +174,10 @@ test('the page is printed as A4', async () => {
   expect(pdf.toString('latin1')).toMatch(/MediaBox ?\[0 0 59[45](\.\d+)? 84[12](\.\d+)?\]/);
 });
 
+const forged: Record<string, string> = {
+  ...{ level: `'ids'`, warehouse_level: `'rows'`, outcome: `'proven'`, confirmed: `'total'`, previous_digest: 'NULL' },
+};
+
 test('the command writes both files, and checks them without a configuration', async () => {
   const { folder, database } = await openCli();
   await folder.configure(withoutService(database.url));
@@ -193,4 +199,12 @@ test('the command writes both files, and checks them without a configuration', a
     /signed by the holder.*\nRequested at 2\d{3}-.*\nThe request covers 1 call.*\n(.*\n)*A search of the store afterwards found 0/,
   );
   expect((await folder.run(['report', '--month', '2026-13'])).stderr).toContain('Use a month such as 2026-10');
+  // Somebody adds a verdict, without the key of the chain.
+  const columns = tableOf('verdicts').columns.map(({ name }) => name);
+  const verdict = columns.map((name) => (/_(from|to|at)$/.test(name) ? 'now()' : (forged[name] ?? '1')));
+  await runOnServer(database.url, `INSERT INTO callsync.verdicts (warehouse, ${columns}) VALUES ('main', ${verdict})`);
+  const stderr = expect.stringContaining('PROOF_ALTERED');
+  expect(await folder.run(['report', '--month', '2026-01'])).toMatchObject({ code: 5, stderr });
+  const stdout = expect.stringContaining('main (1 of 1)');
+  expect(await folder.run(['coverage'])).toMatchObject({ code: 5, stdout });
 });

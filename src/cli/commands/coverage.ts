@@ -10,8 +10,9 @@ import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
 import type { Store } from '../../store/store.ts';
+import { describeAltered } from '../../store/windows/verdicts.ts';
 import { instant, leaf, parsed } from '../shell/define.ts';
-import { tellTimes } from '../shell/output.ts';
+import { lines, tellTimes } from '../shell/output.ts';
 import { toOption } from '../shell/range.ts';
 
 const defaultDays = 30;
@@ -37,7 +38,7 @@ export default leaf({
     day: parsed('--day <date>', 'say why this day (UTC) is not proven, and what settles it', instant),
   },
   examples: ['callsync coverage', 'callsync coverage --from 2025-01-01', 'callsync coverage --day 2025-01-31'],
-  remarks: 'With --day, exit code 5: the day is not proven.',
+  remarks: 'Exit code 5: verdicts were altered, or with --day, the day is not proven.',
   within: withStore,
   run: async (options, store, { config }) => {
     const now = nowMicros();
@@ -54,7 +55,8 @@ export default leaf({
     const range = { from: options.from ?? now - defaultDays * dayMicros, to: options.to ?? now };
     const coverage = await readCoverage(store, { range, warehouses: Object.keys(config.warehouses), now });
     const unjudged = await describeUnjudged(config, store, now);
-    const text = [drawCoverage(coverage), ...unjudged.lines].join('\n');
-    return [tellTimes({ ...coverage, unjudged }), text];
+    const altered = await describeAltered(store);
+    const text = lines(drawCoverage(coverage), unjudged.lines, altered && `${altered} callsync verdicts shows more.`);
+    return [tellTimes({ ...coverage, unjudged, altered }), text, altered !== undefined && 'incomplete'];
   },
 });

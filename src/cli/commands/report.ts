@@ -6,6 +6,7 @@ import { checkReport, renderReport, signReport } from '../../health/page/signed-
 import { terminal } from '../../lib/errors.ts';
 import { readVersion } from '../../lib/find-built.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
+import { describeAltered } from '../../store/windows/verdicts.ts';
 import { argument, group, leaf, orRefuse, parsed, required } from '../shell/define.ts';
 import { lines } from '../shell/output.ts';
 import { publicKeyOption, readSigned } from '../shell/signed.ts';
@@ -31,6 +32,11 @@ export default group({
         const now = nowMicros();
         const range = { from: month.from, to: Math.min(month.to, now) };
         if (range.from >= range.to) throw terminal('USAGE_RANGE', 'The month has not begun.');
+        const altered = await describeAltered(store);
+        if (altered !== undefined)
+          throw terminal('PROOF_ALTERED', altered, {
+            hint: 'Run callsync verdicts. If the key was replaced, name the former one in store.former_proof_key_files.',
+          });
         const warehouses = Object.keys(config.warehouses);
         const report = await readReport(store, { range, warehouses, version: readVersion(), now });
         const signed = signReport(openProof(config).keys, report);

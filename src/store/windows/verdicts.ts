@@ -325,6 +325,13 @@ export const verifyVerdictChain = async (db: Store): Promise<ChainCheck[]> => {
   );
 };
 
+/** What is wrong with the verdicts of some warehouses: altered, or signed with a key that is not configured; undefined if nothing is. */
+export const describeAltered = async (db: Store): Promise<string | undefined> => {
+  const altered = (await verifyVerdictChain(db)).filter(({ broken }) => broken.length > 0);
+  const of = altered.map(({ warehouse, broken, verdicts }) => `${warehouse} (${broken.length} of ${verdicts})`);
+  return of.length === 0 ? undefined : `Verdicts were altered, or signed with an unknown key: ${of.join(', ')}.`;
+};
+
 // The ranges that verdicts prove: folded, oldest first, by one rule for every reader.
 
 export type VerdictOutcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
