@@ -47,10 +47,7 @@ const check = <C>(raw: unknown, origin: string, schema: z.ZodType<C>): C => {
   if (result.success) return result.data;
   const problems = new Set(result.error.issues.flatMap((issue) => describeIssue(issue, [])));
   throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${[...problems].join('; ')}.`, {
-    hint:
-      isObject(raw) && raw.source === undefined
-        ? 'Add section source. Check the file of a receiver with callsync config check --receiver, or callsync doctor --receiver.'
-        : 'callsync config example shows every key and its meaning.',
+    hint: 'callsync config example shows every key and its meaning. To check the file of a receiver, add --receiver.',
   });
 };
 

@@ -102,7 +102,7 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
 
 const lookMs = 2_000;
 
-/** Compares the newest settled day once it was read, while the rest of the past is still read. */
+/** Compares the first settled day that was read whole, while the rest of the past is still read. */
 const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: AbortSignal): Promise<void> => {
   const settledTo = to - deps.compareAge * 1000;
   for (let isLast = settledTo <= from; !isLast; ) {
@@ -112,7 +112,7 @@ const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: Abo
       const end = Math.floor(Math.min(read.to, settledTo) / day) * day;
       if (end - day < Math.max(read.from, from)) continue;
       deps.say(
-        `  first day  ${dateOf((end - day) / 1000)}, the newest settled: ${await deps.compare({ from: end - day, to: end })}`,
+        `  first day  ${dateOf((end - day) / 1000)}, the first that was read whole: ${await deps.compare({ from: end - day, to: end })}`,
       );
       return;
     }

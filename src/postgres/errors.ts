@@ -16,6 +16,7 @@ const readFault = (line: string) => {
 export const databaseFaults: readonly Fault[] = `
 terminal | DATABASE_URL_INVALID | ^ERR_INVALID_URL | The connection URL of the … cannot be read. | Write it as postgres://user:password@host:port/database. In the password, write # as %23, / as %2F, ? as %3F and @ as %40.
 terminal | DATABASE_URL_INVALID | ^open | A file in the connection URL of the … cannot be read. | Correct sslrootcert, sslcert or sslkey in the connection URL.
+terminal | DATABASE_URL_INVALID | ^42601 .*command-line | The … refuses the options in its connection URL. | Write options=-c%20NAME%3DVALUE, or remove options.
 terminal | DATABASE_UNTRUSTED | ^untrusted | The TLS certificate of the … cannot be trusted. | Renew the certificate of the server, or name its CA in the connection URL: sslmode=verify-full&sslrootcert=FILE.
 terminal | DATABASE_UNTRUSTED | ^ .*support SSL | The … takes no TLS connections. | Switch TLS on at the server (ssl = on). If you trust the network, remove sslmode from the connection URL.
 terminal | DATABASE_CREDENTIALS | ^28P01|^ SASL | The … refuses the user or password. | Correct the user and password in its connection URL, then run callsync doctor.

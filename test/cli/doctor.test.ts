@@ -11,6 +11,7 @@ import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createSampleStore, listAgents } from '../../src/store/delivery/delivery-statistics.ts';
 import { settleDeliveries } from '../../src/store/delivery/inbox.ts';
+import { readCounters } from '../../src/store/status/counters.ts';
 import type { Store } from '../../src/store/store.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
@@ -28,7 +29,7 @@ const [simulator, temporal] = await Promise.all([startSimulator({ calls: { count
 afterAll(() => simulator.stop());
 
 type Over = Partial<
-  Record<'source' | 'webhook' | 'store' | 'temporal' | 'warehouses' | 'privacy', Record<string, unknown>>
+  Record<'operations' | 'source' | 'webhook' | 'store' | 'temporal' | 'warehouses' | 'privacy', Record<string, unknown>>
 >;
 
 const silent = () => undefined;
@@ -38,7 +39,7 @@ const servicesOf = (over: Over = {}): Services => {
     source: { ...sourceOf(simulator), limits: { retries: 0 }, list: { records: 'data' }, ...over.source },
     webhook: { port: 0, secrets: [{ name: 'main', secret: 'a signing secret' }], ...over.webhook },
     store: { url: database.url, data_dir: dataDir, ...over.store },
-    operations: { enabled: false },
+    operations: { enabled: false, ...over.operations },
     temporal: { address: temporal.address, task_queue: temporal.taskQueue, ...over.temporal },
     ...(over.warehouses === undefined ? {} : { warehouses: over.warehouses }),
     ...(over.privacy === undefined ? {} : { privacy: over.privacy }),
@@ -79,12 +80,17 @@ const said = (outcome: string, message: string, hint?: string) => ({
 test('doctor finds nothing to repair where all is well, and warns of what is not started yet', async () => {
   const found = await examine({
     source: { websocket: { url: simulator.wsUrl } },
+    operations: { enabled: true, listen: '0.0.0.0', port: 0 },
   });
   for (const check of ['token', 'list', 'clock', 'websocket', 'webhook keys', 'warehouse postgres', 'temporal'])
     expect(found[check], check).toMatchObject({ outcome: 'ok' });
   // The server of the tests is made fast by not being durable, which is just what must be noticed.
   expect(found).toMatchObject({
-    ...{ store: said('failed', 'fsync = off'), workers: said('warning', temporal.taskQueue) },
+    ...{
+      operations: said('warning', 'can read the metrics'),
+      store: said('failed', 'fsync = off'),
+      workers: said('warning', temporal.taskQueue),
+    },
     ...{ schedules: said('warning', '', 'callsync up'), 'webhook address': { outcome: 'warning' } },
   });
 });
@@ -150,6 +156,7 @@ test('the webhook round trip arrives, is refused when forged, and leaves no trac
   });
   for (const table of ['inbox', 'unloaded_deliveries', 'quarantine'])
     expect((await store.pool.query(`SELECT 1 FROM ${table}`)).rowCount).toBe(0);
+  expect((await readCounters(store)).get('deliveries:rejected') ?? 0).toBe(0);
 
   const stranger = servicesOf({ webhook: { secrets: [{ name: 'main', secret: 'another secret' }] } });
   const refused = await roundTrip(stranger, store, url);

@@ -19,7 +19,7 @@ test('needs no access to the service; bad lines wait in quarantine until they ar
   const lines = [line('call-1'), 'not json', line('call-2'), line('call-3', { timestamp: 'some day' }), '{}'];
   const file = await folder.write('old.ndjson.gz', gzipSync(lines.join('\n')));
 
-  expect(await json(['import', file], '', 5)).toMatchObject({ records: 5, refused: 3, changed: 2 });
+  expect(await json(['import', file], '', 5)).toMatchObject({ records: 5, refused: 3, added: 2, changed: 2 });
   // No worker runs, and none has to. `status` may still count a walk, which waits for older transactions of the whole server.
   expect(await json(['status'])).toMatchObject({ calls: 2 });
   expect((await json(['query', 'SELECT count(*) AS n FROM calls'])).rows).toEqual([{ n: 2 }]);

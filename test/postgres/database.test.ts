@@ -157,6 +157,15 @@ test.each([
   await expect(asked).rejects.not.toThrow(/secret/);
 });
 
+test('options that the server refuses are those of the URL', async () => {
+  const { href } = new URL('?options=endpoint%3Dx', database.url);
+  const asked = open({ url: href }).query('SELECT 1');
+  await expect(asked).rejects.toMatchObject({
+    code: 'DATABASE_URL_INVALID',
+    hint: expect.stringContaining('options='),
+  });
+});
+
 test.each(['application_name=a@b', 'application_name=a/b@c&connect_timeout=9'])(
   'the sign @ may stand in a setting of a URL: %s',
   async (setting) => {

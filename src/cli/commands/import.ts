@@ -11,8 +11,8 @@ import { acceptSource, argument, instant, leaf, parsed } from '../shell/define.t
 import { endWith, print, untilStopped } from '../shell/output.ts';
 import { createImportView } from '../shell/progress.ts';
 
-const describe = (file: string, { records, refused, changed }: ImportProgress) =>
-  `${file}: ${countOf(records, 'record')}, ${countOf(changed, 'call')} new, changed or seen earlier${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
+const describe = (file: string, { records, refused, added, changed }: ImportProgress) =>
+  `${file}: ${countOf(records, 'record')}, ${countOf(added, 'new call')}, ${changed - added} changed or seen earlier${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
 
 /** Before anything is started: a mistyped name is said at once, and nothing is imported halfway. */
 const checkReadable = async (files: readonly string[]): Promise<void> => {

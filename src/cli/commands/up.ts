@@ -15,7 +15,9 @@ export default leaf({
   examples: ['callsync up --config callsync.yaml'],
   within: withServices,
   run: async (options, services) => {
-    const { stopped } = untilStopped();
+    const { signal, stopped } = untilStopped();
+    // Closed last.
+    services.defer(async () => signal.aborted && services.say('Stopped.'));
     const { webhook } = services.config;
     const parts = await openParts(services, options);
     const { registry, store, temporal } = parts;

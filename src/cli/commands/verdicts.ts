@@ -1,5 +1,6 @@
 import { openWarehouses } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
@@ -12,14 +13,14 @@ type Check = ChainCheck & Partial<Awaited<ReturnType<typeof verifyVerdicts>>[num
 const describeCheck = (name: string, entry: string, { verdicts: count, broken, cut, copy }: Check): string => {
   const differing = copy?.differing.length ?? 0;
   const findings = lines(
-    broken.length > 0 && `${broken.length} of ${count} ${entry}s altered or signed with an unknown key`,
+    broken.length > 0 && `${broken.length} of ${countOf(count, entry)} altered or signed with an unknown key`,
     cut.map(
       (head) => `${entry} ${head.verdict_id} of epoch ${head.ledger_epoch} is gone: the end was cut off or restored`,
     ),
     differing > 0 && `${differing} differ from the warehouse's copy`,
   ).replaceAll('\n', '; ');
   const without = copy === null ? ', warehouse not reached: its copy was not compared' : '';
-  return `${name}: ${findings === '' ? `${count} ${entry}s, chain intact` : `CHANGED (${findings})`}${without}`;
+  return `${name}: ${findings === '' ? `${countOf(count, entry)}, chain intact` : `CHANGED (${findings})`}${without}`;
 };
 
 export default leaf({

@@ -57,7 +57,10 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
           break;
         }
       }
-      return [{ warehouse: name, origin, changed }, `${name}: ${countOf(changed, 'call')} written`];
+      return [
+        { warehouse: name, origin, changed },
+        `${name}: complete, ${countOf(changed, 'call')} written by this command`,
+      ];
     },
   });
 

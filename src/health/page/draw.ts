@@ -101,7 +101,11 @@ const figures = ({ health, provenThrough, funnel }: PageState): Section => {
   const { flow, callsPerMinute = null } = health;
   const slowest = [...funnel].sort((left, right) => (right.p95 ?? 0) - (left.p95 ?? 0))[0];
   const all: readonly (readonly [title: string, figure: string, note: string])[] = [
-    ['Calls a minute', callsPerMinute === null ? '–' : formatCount(callsPerMinute), 'new in the ledger'],
+    [
+      'Calls a minute',
+      callsPerMinute === null ? '–' : formatCount(callsPerMinute),
+      'new in the ledger, also by backfills',
+    ],
     [
       'Arrival to visible',
       slowest === undefined ? '–' : `${formatSpan(slowest.p50)} / ${formatSpan(slowest.p95)}`,

@@ -21,7 +21,7 @@ export interface JudgedDay {
 
 export interface PageBackfill {
   readonly name: string;
-  /** Status of the workflow: `RUNNING`, `COMPLETED`, …; `PAUSED` if its worker says so. */
+  /** Status of the workflow (`RUNNING`, `COMPLETED`, …), or `PAUSED`. */
   readonly status: string;
   readonly startedAt: string;
   readonly closedAt: string | null;

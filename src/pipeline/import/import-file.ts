@@ -30,7 +30,9 @@ export interface ImportProgress {
   readonly records: number;
   /** Records that went to quarantine. */
   readonly refused: number;
-  /** Calls whose document changed. */
+  /** Calls that were unknown. */
+  readonly added: number;
+  /** Calls whose document changed, the unknown ones too. */
   readonly changed: number;
 }
 
@@ -71,7 +73,7 @@ export const importFile = async (deps: IngestDeps, input: ImportInput, options: 
 
 const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedInput, options: ImportOptions) => {
   const now = Date.now() * 1000;
-  const counts = { records: 0, refused: 0, changed: 0 };
+  const counts = { records: 0, refused: 0, added: 0, changed: 0 };
   let bytes = 0;
   const counted = async function* (): Bytes {
     for await (const chunk of file.bytes) {
@@ -96,6 +98,7 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
         });
         counts.records += batch.length;
         counts.refused += folded.rejected;
+        counts.added += folded.changed.filter(({ revision }) => revision === 1).length;
         counts.changed += folded.changed.length;
         options.onProgress?.(progress());
       }

@@ -94,13 +94,14 @@ const newest = 10_000;
 export const createSampleStore = (db: Queryable) => ({
   /**
    * Deletes a sample, or the record of a refused one, and its record in quarantine. The sample also leaves the senders,
-   * where it would be a new agent. Returns whether it was there.
+   * where it would be a new agent, and the counts of deliveries. Returns whether it was there.
    */
   take: async (id: string): Promise<boolean> => {
     // From the inbox first: a running merge ends before, and its other records follow.
     const samples = await db.query<{ hash: Buffer | null; agent: string | null; at: number }>`
       WITH gone AS (DELETE FROM inbox WHERE seq > (SELECT max(seq) FROM inbox) - ${newest} AND delivery_id = ${id}
-                    RETURNING seq, body_hash, agent, received_at),
+                    RETURNING seq, outcome, body_hash, agent, received_at),
+           uncounted AS (INSERT INTO counters SELECT 'deliveries:' || outcome, -1 FROM gone WHERE outcome <> 'pending'),
            unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
       SELECT body_hash AS hash, agent, ${toMicros('received_at')} AS at FROM gone`;
     for (const { hash, agent, at } of samples) {

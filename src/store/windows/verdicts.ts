@@ -325,7 +325,7 @@ export const verifyVerdictChain = async (db: Store): Promise<ChainCheck[]> => {
   );
 };
 
-/** What is wrong with the verdicts of some warehouses: altered, or signed with a key that is not configured; undefined if nothing is. */
+/** A sentence about verdicts that were altered, or signed with a key that is not configured; undefined if there are none. */
 export const describeAltered = async (db: Store): Promise<string | undefined> => {
   const altered = (await verifyVerdictChain(db)).filter(({ broken }) => broken.length > 0);
   const of = altered.map(({ warehouse, broken, verdicts }) => `${warehouse} (${broken.length} of ${verdicts})`);

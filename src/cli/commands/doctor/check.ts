@@ -22,6 +22,7 @@ import type { Queryable } from '../../../postgres/database.ts';
 import { normalizeNumber } from '../../../privacy/phone-number.ts';
 import { countriesOf } from '../../../privacy/privacy.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
+import { isLoopback } from '../../../source/http/http.ts';
 import { countUnderOthers, readNewestCalls } from '../../../store/ledger/read-ledger.ts';
 import { compareKeys, type Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
@@ -96,6 +97,7 @@ export const installationChecks = ({ config }: Services, opening: Promise<Store>
   ...privacyChecks({ config }, opening),
   ...warehouseChecks(config, opening),
   disk: () => checkDisk(config),
+  operations: async () => checkOperations(config),
   analytics: async () => checkAnalytics(config),
 });
 
@@ -151,6 +153,12 @@ const warehouseChecks = ({ warehouses, analytics }: Config, opening: Promise<Sto
     Object.entries(warehouses).map(([name, config]) => [`warehouse ${name}`, () => check(name, config)]),
   );
 };
+
+/** The status page needs a token or a user by itself. */
+const checkOperations = ({ operations: { enabled, listen, port, token_file: token } }: Config): Finding =>
+  enabled && token === undefined && !isLoopback(listen)
+    ? warning(`Everybody who reaches ${listen}:${port} can read the metrics.`, 'Set operations.token_file.')
+    : ok('No stranger can read the metrics.');
 
 const GiB = 1024 ** 3;
 const scarceBytes = 2 * GiB;
