@@ -30,6 +30,14 @@ const save = async (content: string | Buffer): Promise<string> => {
 };
 const run = async (content: string | Buffer, options?: Parameters<typeof importFile>[2]) =>
   await importFile(pipeline.deps, { from: await save(content) }, options);
+/** Begins an import that is stopped once it has told of its progress so many times. */
+const stopAfter = async (times: number, input: Parameters<typeof importFile>[1], batchBytes = 500) => {
+  const stop = new AbortController();
+  const told: unknown[] = [];
+  const onProgress = (progress: unknown) => told.push(progress) === times && stop.abort(new Error('stopped'));
+  const first = importFile(pipeline.deps, input, { batchBytes, signal: stop.signal, onProgress });
+  await expect(first).rejects.toThrow('stopped');
+};
 const heldIds = () => column<string>(pipeline.store, 'SELECT call_id FROM ledger ORDER BY 1');
 const quarantined = async (): Promise<string[]> =>
   (await listQuarantine(pipeline.store))
@@ -62,8 +70,7 @@ test.each(Object.entries(plain))(
         const bytes = pack(Buffer.from(content as string));
         const stream = (length: number) => Readable.from(cut(bytes, length));
         const from = size === undefined ? await save(bytes) : { name: 'stdin', bytes: stream(size) };
-        const counts = { records: 3, refused: 0, changed: 3 };
-        expect(await importFile(pipeline.deps, { from })).toMatchObject(counts);
+        expect(await importFile(pipeline.deps, { from })).toMatchObject({ records: 3, refused: 0, changed: 3 });
         const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
         expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
         expect((await countRows(pipeline.warehouse)).calls).toBe(3);
@@ -77,20 +84,13 @@ test.each([undefined, 2])(
     const answers = [[three[0], three[1]], [], [three[2], { n: 1 }]].map((data) => ({ count: 9, page: { data } }));
     const from = await save(`${answers.map((one) => JSON.stringify(one, null, indent)).join('\r\n')}\n`);
     const input = { from, records: 'page.data' };
-    const stop = new AbortController();
-    const first = importFile(pipeline.deps, input, {
-      batchBytes: 1,
-      signal: stop.signal,
-      onProgress: () => stop.abort(),
-    });
-    await expect(first).rejects.toThrow();
+    await stopAfter(1, input, 1);
     expect(await importFile(pipeline.deps, input)).toMatchObject({ records: 4, refused: 1 });
     const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
     expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
     expect(await quarantined()).toEqual([expect.stringMatching(/^file:\d+ unique_id is absent$/)]);
     // A call may have a field of that name.
-    const call = record(7, { page: { data: [1] } });
-    const calls = { from: await save(ndjson([call])), records: 'page.data' };
+    const calls = { from: await save(ndjson([record(7, { page: { data: [1] } })])), records: 'page.data' };
     expect(await importFile(pipeline.deps, calls)).toMatchObject({ records: 1, refused: 0 });
   },
 );
@@ -114,11 +114,8 @@ test('the time of a record is the given one, else the end of its processing, els
   ];
   await run(ndjson(records));
   const processed = Date.parse('2023-12-05T00:00:00Z') * 1000;
-  expect([await observedAt('both'), await observedAt('own'), await observedAt('unreadable')]).toEqual([
-    processed,
-    at,
-    at,
-  ]);
+  const times = [await observedAt('both'), await observedAt('own'), await observedAt('unreadable')];
+  expect(times).toEqual([processed, at, at]);
   expect(await heldIds()).toEqual(['both', 'own', 'unreadable']);
   const noTime = 'no time of its own in the past, and none was given for the import';
   expect(await quarantined()).toEqual([`file:4 ${noTime}`, `file:5 ${noTime}`]);
@@ -215,19 +212,14 @@ test('files that cannot be read to their end: a file that is not there, and a fo
 });
 
 const records = Array.from({ length: 40 }, (_, n) => record(n, { text: 'x'.repeat(n) }));
-const contents: [string, string | Buffer][] = [
+
+test.each<[string, string | Buffer]>([
   ['NDJSON', ndjson(records)],
   ['a JSON array', `[\n${records.map((one) => JSON.stringify(one)).join(',\n')}\n]`],
   ['gzip', gzipSync(ndjson(records))],
-];
-
-test.each(contents)('an import that was interrupted: %s: is run again, and doubles nothing', async (_, content) => {
+])('an import that was interrupted: %s: is run again, and doubles nothing', async (_, content) => {
   const path = await save(content);
-  const stop = new AbortController();
-  const told: unknown[] = [];
-  const onProgress = (progress: unknown) => told.push(progress) === 3 && stop.abort(new Error('stopped'));
-  const first = importFile(pipeline.deps, { from: path }, { batchBytes: 500, signal: stop.signal, onProgress });
-  await expect(first).rejects.toThrow('stopped');
+  await stopAfter(3, { from: path });
   const before = await heldIds();
   expect(before.length).toBeGreaterThan(0);
   expect(before.length).toBeLessThan(40);
@@ -247,17 +239,14 @@ test('an import that was interrupted says why it fails although its stream waits
 
 test('an import that was interrupted is run again: each refused record is in quarantine once', async () => {
   const path = await save(`${ndjson(records.slice(0, 20))}\n\nbad\n${ndjson(records.slice(20))}worse`);
-  const stop = new AbortController();
-  const options = { batchBytes: 500, signal: stop.signal, onProgress: () => stop.abort() };
-  await expect(importFile(pipeline.deps, { from: path }, options)).rejects.toThrow();
+  await stopAfter(1, { from: path });
   await importFile(pipeline.deps, { from: path });
   expect(await quarantined()).toEqual(['file:23 not JSON', 'file:44 not JSON']);
 });
 
 test('memory does not grow with the file, and progress is told', async () => {
   const path = join(folder, 'large.ndjson');
-  const text = 'x'.repeat(30_000);
-  const lines = Array.from({ length: 50 }, (_, n) => record(n, { text }));
+  const lines = Array.from({ length: 50 }, (_, n) => record(n, { text: 'x'.repeat(30_000) }));
   for (let n = 0; n < 80; n += 1) await appendFile(path, ndjson(lines));
   const told: number[] = [];
   let peak = 0;

@@ -9,8 +9,7 @@ import { learnHorizon, planParts } from '../../../src/pipeline/read/reread-windo
 import { randomStream } from '../../../src/simulator/calls/random.ts';
 import { bucketOf, type CoveredBand, type readLateChanges } from '../../../src/store/ledger/late-changes.ts';
 
-const hour = 3_600_000_000;
-const day = 24 * hour;
+const day = 86_400_000_000;
 
 interface LateEditsOptions {
   readonly days: number;
@@ -58,16 +57,13 @@ const runLateEdits = (options: LateEditsOptions) => {
   let horizonDays = 0;
   let settled = 0;
   const open = new Set(edits);
-  const step = planningInterval(rules.delay);
-
-  for (let now = start; now < end; now += step) {
+  for (let now = start; now < end; now += planningInterval(rules.delay)) {
     const horizon = learnHorizon([...histogram.values()], rules);
     horizonDays = (horizon.bands.at(-1)?.to ?? 0) / day;
     const plan = planParts(horizon, [...states.values()], rules, { now, trackedSince: start });
     let spent = 0;
     for (const part of plan.parts) {
-      const to = Math.min(part.to, now);
-      spent += listingRequests(Math.max(0, Math.floor((to - part.from) / spacing)));
+      spent += listingRequests(Math.max(0, Math.floor((Math.min(part.to, now) - part.from) / spacing)));
       for (const edit of open) {
         if (edit.at > now || edit.callAt < part.from || edit.callAt >= part.to) continue;
         open.delete(edit);
@@ -87,7 +83,6 @@ const runLateEdits = (options: LateEditsOptions) => {
   const caughtWithin = (delay: number): number =>
     judged.filter(({ at, foundAt }) => foundAt !== undefined && foundAt - at <= delay).length / judged.length;
   return {
-    edits: judged.length,
     /** Found within the delay of the edit, and found at all, as shares of the edits. */
     caughtInTime: caughtWithin(rules.delay),
     caught: caughtWithin(Number.POSITIVE_INFINITY),
@@ -100,14 +95,7 @@ const runLateEdits = (options: LateEditsOptions) => {
 
 type Ages = LateEditsOptions['ageOf'];
 /** Ages as the simulator plans them: exponential, cut at the greatest age. */
-const exponentialAges =
-  (maxDays: number): Ages =>
-  (random) =>
-    Math.min(1, -Math.log(1 - random) / 5) * maxDays * day;
-const uniformAges =
-  (maxDays: number): Ages =>
-  (random) =>
-    random * maxDays * day;
+const exponential: Ages = (random) => Math.min(1, -Math.log(1 - random) / 5) * day;
 
 /** How many late edits the learned horizon catches, at how many requests, beside a fixed one of 7 days. */
 type Size = Pick<LateEditsOptions, 'days' | 'callsPerDay'>;
@@ -120,9 +108,9 @@ const compare = (size: Size, name: string, ageOf: Ages) => {
 };
 
 export const describeLateEdits = (size: Size): void => {
-  test.each([
-    ['exponential up to 10 days', exponentialAges(10)],
-    ['uniform up to 10 days', uniformAges(10)],
+  test.each<[string, Ages]>([
+    ['exponential up to 10 days', (...of) => 10 * exponential(...of)],
+    ['uniform up to 10 days', (random) => 10 * random * day],
   ])('late edits: %s are caught by the learned horizon and not by 7 days', (name, ageOf) => {
     const { learned, fixed } = compare(size, name, ageOf);
     expect(learned.caughtInTime).toBeGreaterThanOrEqual(0.999);
@@ -132,7 +120,7 @@ export const describeLateEdits = (size: Size): void => {
   });
 
   test('late edits within a day of the call cost fewer requests than 7 days', () => {
-    const { learned, fixed } = compare(size, 'exponential up to 1 day', exponentialAges(1));
+    const { learned, fixed } = compare(size, 'exponential up to 1 day', exponential);
     expect(learned.caughtInTime).toBeGreaterThanOrEqual(0.999);
     expect(learned.settledRequestsPerDay).toBeLessThan(fixed.settledRequestsPerDay);
   });

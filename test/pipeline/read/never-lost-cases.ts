@@ -77,8 +77,7 @@ const traits: Readonly<Record<string, Trait>> = {
   newest_first: () => ({ dialect: { newestFirst: true }, changes: { insert: 0.5 } }),
   refused_once: (random) => {
     const request = 1 + Math.floor(random() * 12);
-    const kind = pick(['forbidden_403', 'missing_404', 'refused_400'] as const, random());
-    return { faults: { at: [{ request, kind }] } };
+    return { faults: { at: [{ request, kind: pick(['forbidden_403', 'missing_404', 'refused_400'], random()) }] } };
   },
   unstable_ties: () => ({ unstableTies: true }),
   dense: () => {
@@ -209,10 +208,10 @@ const oddities: Readonly<Record<string, Oddity>> = {
   page_most: quirk((random) => ({ pageMost: 3 + Math.floor(random() * 30) }), isPaged),
   page_varies: quirk((random) => ({ pageVaries: pick([0.05, 0.2, 0.6], random()) }), isPaged),
   small_cap: { apply: (random) => capped(pick([3, 5, 8], random())) },
-  gaps: quirk((random) => {
-    const share = pick([0.1, 0.3], random());
-    return { gaps: { share, records: pick([1, 5, 12], random()) } };
-  }, isPaged),
+  gaps: quirk(
+    (random) => ({ gaps: { share: pick([0.1, 0.3], random()), records: pick([1, 5, 12], random()) } }),
+    isPaged,
+  ),
   expired_cursors: quirk(() => ({ cursors: 'expired' }), hasCursor),
   same_cursors: quirk(() => ({ cursors: 'same' }), hasCursor),
   coarse_bounds: {
@@ -253,16 +252,13 @@ const more: Readonly<Record<string, Oddity>> = {
 const firstWithYetMore = 430_000;
 
 const yetMore: Readonly<Record<string, Oddity>> = {
-  shown_part: dialect((random) => {
-    const longestMs = pick([6 * hour, 12 * hour, 24 * hour, 48 * hour], random());
-    return { longestMs, longestEnd: random() < 0.5 };
-  }),
+  shown_part: dialect((random) => ({ longestMs: pick([6, 12, 24, 48], random()) * hour, longestEnd: random() < 0.5 })),
   late_cap: {
     fits: isPaged,
-    apply: (random) => {
-      const cap = capped(pick([100, 200, 300], random()));
-      return { ...cap, quirks: { capAfter: Math.floor(random() * 60) } };
-    },
+    apply: (random) => ({
+      ...capped(pick([100, 200, 300], random())),
+      quirks: { capAfter: Math.floor(random() * 60) },
+    }),
   },
   // A list without parameters answers one question only, and as if it held no more: nothing can show the rest.
   bytes_cap: quirk(
@@ -273,8 +269,7 @@ const yetMore: Readonly<Record<string, Oddity>> = {
 };
 
 /** From this seed on, half of the readings go on in another process after each part, with the facts that are kept. */
-const firstRestarted = 440_000;
-const isRestarted = (seed: number): boolean => seed >= firstRestarted && seed % 2 === 0;
+const isRestarted = (seed: number): boolean => seed >= 440_000 && seed % 2 === 0;
 
 /** One thing more that services do, drawn apart, so that the rest of a seed stays. */
 const addOddity = (seed: number, name: string, draft: Draft): string[] => {
@@ -396,15 +391,12 @@ const runDialectCase = async (pipeline: Pipeline, one: DialectCase) => {
   };
   const openSource = () => simulatedSource(simulator, one.source, { facts: { read: async () => kept, keep } });
   let source = await openSource();
-  let requests = 0;
   try {
-    const lateMs = (one.simulator.quirks?.replicaLateSeconds ?? 0) * 1000;
-    const before = await listedCalls(simulator, axis, lateMs);
+    const before = await listedCalls(simulator, axis, (one.simulator.quirks?.replicaLateSeconds ?? 0) * 1000);
     const signal = disturb(simulator, one, 5_000 + 20 * before.size);
     const windows = { initial: hourMicros, min: 60_000_000, max: 1_000 * hourMicros, targetCalls: one.targetCalls };
     const open = async (): Promise<ReadDeps> => {
       if (isRestarted(one.seed)) {
-        requests += source.list.counts.requests;
         await source.close();
         source = await openSource();
       }
@@ -431,7 +423,6 @@ const runDialectCase = async (pipeline: Pipeline, one: DialectCase) => {
       problems: [...new Set(told.map(({ problem }) => problem.replace(/:.*/s, '')))],
       /** Why the reading ended before the range did. */
       stopped,
-      requests: requests + source.list.counts.requests,
     };
   } finally {
     await source.close();
@@ -453,8 +444,7 @@ const violationOf = (outcome: CaseOutcome): string | undefined => {
 /** Reads one random list a seed; prints every violation with its seed at once, and the counts at the end. */
 export const describeNeverLost = (seeds: readonly number[]): void => {
   const pipeline = usePipeline();
-  const timeout = seeds.length * 60_000;
-  test(`never complete and lost: ${seeds.length} random lists`, { timeout }, async () => {
+  test(`never complete and lost: ${seeds.length} random lists`, { timeout: seeds.length * 60_000 }, async () => {
     const broken: string[] = [];
     const counts = { complete: 0, incomplete: 0, stopped: 0 };
     for (const seed of seeds) {

@@ -6,8 +6,7 @@ import type { CoveredBand } from '../../../src/store/ledger/late-changes.ts';
 
 type RereadPlan = ReturnType<typeof planParts>;
 
-const hour = 3_600_000_000;
-const day = 24 * hour;
+const day = 86_400_000_000;
 const rules = { horizon: 7 * day, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0 };
 const fixed = learnHorizon([], rules);
 const start = 20_000 * day;
@@ -20,14 +19,12 @@ const carryOut = (plan: RereadPlan, states: readonly CoveredBand[], now: number)
 test('a plan of re-reads catches up a downtime, and the span of a longer horizon, from the beginning', () => {
   const plan = (horizon: typeof fixed, states: readonly CoveredBand[], now: number) =>
     planParts(horizon, states, rules, { now, trackedSince: start });
-  const first = plan(fixed, [], start);
-  const states = carryOut(first, [], start);
+  const states = carryOut(plan(fixed, [], start), [], start);
   const late = start + 10 * day;
   const after = plan(fixed, states, late);
   expect(after.parts).toMatchObject([{ from: start - 7 * day, to: late, since: null }]);
 
-  const longer = learnHorizon([], { ...rules, horizon: 20 * day });
-  const joined = plan(longer, carryOut(after, states, late), late + day);
+  const joined = plan(learnHorizon([], { ...rules, horizon: 20 * day }), carryOut(after, states, late), late + day);
   expect(Math.min(...joined.parts.map((part) => part.from))).toBe(start - day - 20 * day);
   expect(lengthOf(joined.parts)).toBe(joined.parts.reduce((sum, part) => sum + part.to - part.from, 0));
 });

@@ -34,8 +34,7 @@ const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
     now: () => new Date(),
     sync: { settle, lookback, start: second, interval: minute, direction: 'newest_first', ...sync },
   };
-  const serviceNow = async () => Date.parse((await simulator.setClock({})).now) * 1000;
-  return { deps, simulator, source, serviceNow };
+  return { deps, simulator, source, serviceNow: async () => Date.parse((await simulator.setClock({})).now) * 1000 };
 };
 
 const store = () => pipeline.store;
@@ -43,10 +42,8 @@ const recordRead = (from: number, to: number, shown: 'total' | 'none' = 'total',
   windows.recordWindow(store(), { axis, from, to, calls, shown, origin: 'sync' });
 /** Leftovers of an earlier run. */
 const leaveWatermark = (at: number, startedFrom = at) =>
-  store().query(
-    'INSERT INTO watermarks (name, axis, watermark, started_from) VALUES ($1, $2, to_timestamp($3), to_timestamp($4))',
-    ['sync', axis, at / second, startedFrom / second],
-  );
+  store().query`INSERT INTO watermarks (name, axis, watermark, started_from)
+    VALUES ('sync', ${axis}, to_timestamp(${at / second}), to_timestamp(${startedFrom / second}))`;
 const ageReadings = (by: string) => store().query('UPDATE windows SET read_at = read_at - $1::interval', [by]);
 
 test.each([
@@ -125,15 +122,12 @@ test('continuous sync reads again what was read too soon, with no question more 
   expect(seen.parts).toEqual([]);
 });
 
-test.each<{ name: string; calls: number; exclude: string[]; parts: number; isProcessed?: boolean }>([
-  { name: 'reads many calls of the lookback by summaries', calls: 51, exclude: ['transcript_json'], parts: 1 },
-  { name: 'reads few calls with the newest ones', calls: 50, exclude: ['transcript_json'], parts: 0 },
+test.each<{ name: string; calls: number; exclude?: string[]; parts: number; isProcessed?: boolean }>([
+  { name: 'reads many calls of the lookback by summaries', calls: 51, parts: 1 },
+  { name: 'reads few calls with the newest ones', calls: 50, parts: 0 },
   { name: 'reads all whole where the list leaves nothing out', calls: 51, exclude: [], parts: 0 },
-  {
-    ...{ name: 'reads all whole where a transcript may come later', calls: 51, exclude: ['transcript_json'], parts: 0 },
-    isProcessed: false,
-  },
-])('continuous sync $name', async ({ calls, exclude, parts, isProcessed = true }) => {
+  { name: 'reads all whole where a transcript may come later', calls: 51, parts: 0, isProcessed: false },
+])('continuous sync $name', async ({ calls, exclude = ['transcript_json'], parts, isProcessed = true }) => {
   const { deps, source, serviceNow } = await open();
   const now = await serviceNow();
   await leaveWatermark(now - hour);
@@ -186,10 +180,8 @@ test('continuous sync tries problems of other axes again when due, unless the li
   const now = await serviceNow();
   await leaveWatermark(now - 10 * hour);
   const range = { from: now - 5 * hour, to: now - 4 * hour };
-  for (const other of ['timestamp', 'gone'])
-    await windows.replaceProblems(store(), { axis: other, ...range }, [
-      { axis: other, ...range, problem: 'unreadable' },
-    ]);
+  for (const one of ['timestamp', 'gone'].map((other) => ({ axis: other, ...range })))
+    await windows.replaceProblems(store(), one, [{ ...one, problem: 'unreadable' }]);
   expect((await planSync(deps)).others).toEqual([]);
   await store().query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
   const { others, rest } = await planSync(deps);
@@ -241,11 +233,8 @@ test('the plan of continuous sync: what it fails with is kept until a run has se
 /** The rest of a range, or an error. */
 const read = (deps: SyncDeps, range: Range, attempt: number) =>
   readPart(deps, { axis, range, direction: 'newest_first', origin: 'sync', windowLength: hour }, { attempt });
-const fail = async (
-  attempt: number,
-  faults: Parameters<Simulator['configure']>[0],
-  code: ErrorCode = 'SERVICE_UNAVAILABLE',
-) => {
+const lasting = ['SERVICE_UNAVAILABLE', 'SERVICE_BROKEN'] as const;
+const fail = async (attempt: number, faults: Parameters<Simulator['configure']>[0], code: ErrorCode = lasting[0]) => {
   const { deps, simulator, serviceNow } = await open();
   const to = await serviceNow();
   const { list } = deps.source;
@@ -263,7 +252,6 @@ const fail = async (
   return await read(failing, { from: to - hour, to }, attempt);
 };
 
-const lasting = ['SERVICE_UNAVAILABLE', 'SERVICE_BROKEN'] as const;
 test.each(lasting)('a window that fails for good by %s is tried again, then recorded and passed over', async (code) => {
   await expect(fail(1, {}, code)).rejects.toThrow('500');
   expect(await windows.openProblems(store())).toEqual([]);
@@ -304,7 +292,6 @@ test('a window with a page that is never answered is left after a few questions,
 });
 
 test('a window that fails for good is no problem of its own while the service does not answer at all', async () => {
-  const away = { faults: { rates: { error_500: 1 }, scope: ['list' as const] } };
-  await expect(fail(3, away)).rejects.toThrow('500');
+  await expect(fail(3, { faults: { rates: { error_500: 1 }, scope: ['list'] } })).rejects.toThrow('500');
   expect(await windows.openProblems(store())).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { SourceConfigInput } from '../../../schemas/config/source.ts';
-import type { Direction } from '../../../schemas/orchestration.ts';
+import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { judge } from '../../../src/health/conditions.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
@@ -39,7 +39,7 @@ test('the next window is no shorter than a step of the service, which would be r
 
 const pipeline = usePipeline();
 /** A simulated service, and a source that reads its list. */
-const useService = (options: SimulatorOptions, list: NonNullable<SourceConfigInput['list']>) =>
+const useService = (options: SimulatorOptions, list: SourceConfigInput['list'] = { preset: 'activate' }) =>
   useOpened(
     async () => {
       const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options });
@@ -52,10 +52,7 @@ const useService = (options: SimulatorOptions, list: NonNullable<SourceConfigInp
   );
 
 describe('against the simulated service', () => {
-  const service = useService(
-    { calls: { count: 800, utterances: 2, words: 3, tags: 1, ...settledRange } },
-    { preset: 'activate' },
-  );
+  const service = useService({ calls: { count: 800, utterances: 2, words: 3, tags: 1, ...settledRange } });
   let deps: ReadDeps;
   let expected: ReadonlySet<string>;
   beforeAll(async () => {
@@ -83,12 +80,11 @@ describe('against the simulated service', () => {
         cut += 1;
         if (cutEvery > 0 && cut % cutEvery === 0) stop.abort(new Error('killed'));
       };
-      const { totals, rest, windowLength } = await readPart(deps, one, { signal: stop.signal, onProgress }).catch(
-        (error) => {
-          if (!stop.signal.aborted) throw error;
-          return readPart(deps, one, resume && { resume });
-        },
-      );
+      const reading = readPart(deps, one, { signal: stop.signal, onProgress }).catch((error) => {
+        if (!stop.signal.aborted) throw error;
+        return readPart(deps, one, resume && { resume });
+      });
+      const { totals, rest, windowLength } = await reading;
       all.parts += 1;
       all.changed += totals.changed;
       all.skippedSeconds += totals.skippedSeconds ?? 0;
@@ -188,15 +184,9 @@ test('a part that follows another asks for no total of a window that is hardly l
     return list.readTotal(query);
   };
   const evenly = { ...withList(deps, { readTotal }), windows: { ...deps.windows, targetCalls: 5 } };
-  let part = await readPart(evenly, { axis: 'timestamp', range, maxCalls: 1, windowLength: 5 * day });
-  let parts = 1;
-  for (; part.rest !== null; parts++)
-    part = await readPart(evenly, {
-      axis: 'timestamp',
-      range: part.rest,
-      maxCalls: 1,
-      windowLength: part.windowLength,
-    });
+  let parts = 0;
+  for (let rest: Range | null = range, windowLength = 5 * day; rest !== null; parts++)
+    ({ rest, windowLength } = await readPart(evenly, { axis: 'timestamp', range: rest, maxCalls: 1, windowLength }));
   expect(parts).toBeGreaterThan(8);
   expect(totals).toBe(1);
   expect(await column(pipeline.store, 'SELECT call_id FROM ledger')).toHaveLength(60);
@@ -225,10 +215,7 @@ const openGateway = async (url: string, everyMs: number, refuse: (response: Serv
 };
 
 describe('behind a gateway that lets fewer requests through than source.limits', () => {
-  const service = useService(
-    { calls: { count: 400, utterances: 1, words: 3, tags: 1, ...settledRange } },
-    { preset: 'activate' },
-  );
+  const service = useService({ calls: { count: 400, utterances: 1, words: 3, tags: 1, ...settledRange } });
   const hour = 3_600_000_000;
   /** Two workers with one shared limit read half of the range each; their requests, windows and problems. */
   const readBehind = async (hours: number, ...[everyMs, refuse]: [number, (response: ServerResponse) => void]) => {
@@ -237,23 +224,17 @@ describe('behind a gateway that lets fewer requests through than source.limits',
     const { axis, from, to } = wholeRange(service.simulator, 'qualified');
     const middle = Math.floor((from + Date.parse(service.simulator.range.to) * 1000) / 2);
     const name = randomUUID();
-    const halves = [
-      { from, to: middle },
-      { from: middle, to },
-    ].map(async (range) => {
+    const halves = [[from, middle] as const, [middle, to] as const].map(async ([first, last]) => {
       const rules = { requests: 100, perMs: 1_000, live: 0 };
       const shared = { ...rules, name, liveIdleMs, spanMs: 1_050 };
       const limiter = createRequestLimiter(createSharedSlots(pipeline.store, shared), rules);
-      const source = await simulatedSource(
-        service.simulator,
-        { base_url, limits, list: { preset: 'activate' } },
-        { limiter },
-      );
+      const section = { base_url, limits, list: { preset: 'activate' } } as const;
+      const source = await simulatedSource(service.simulator, section, { limiter });
       onTestFinished(source.close);
       const windows = { initial: 6 * hour, min: hour / 60, max: hours * hour, targetCalls: 20 };
       const { totals } = await readPart(
         { ...pipeline.deps, source, windows },
-        { axis, range, direction: 'oldest_first' },
+        { axis, range: { from: first, to: last } },
       );
       return { ...totals, sent: source.list.counts.requests };
     });

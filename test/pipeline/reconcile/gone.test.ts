@@ -12,7 +12,7 @@ import { verifyVerdictChain } from '../../../src/store/windows/verdicts.ts';
 import { configFor } from '../../source/local-server.ts';
 import { openMemoryList } from '../../source/memory-list.ts';
 import { mean } from '../../support/persons.ts';
-import { openPipeline } from '../../support/pipeline.ts';
+import { observationOf, openPipeline } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
 import { day, type Installation, openInstallation, useInstallation } from './installation.ts';
 
@@ -41,11 +41,6 @@ const missing = async ({ store, warehouse }: Installation) => {
 const deleteSome = async ({ simulator }: Installation, random: number) =>
   (await simulator.delete({ random, seed: 4 })).map(({ callId }) => callId).sort();
 
-/** As a ledger and a warehouse that have never heard of these calls. */
-const forget = async ({ store }: Installation, ids: readonly string[]) => {
-  for (const table of ['ledger', 'wh_main.calls'])
-    await store.query(`DELETE FROM ${table} WHERE call_id = ANY($1)`, [ids]);
-};
 /** Calls whose own time is before this. */
 const idsBefore = async ({ simulator }: Installation, ms: number): Promise<string[]> =>
   (await collect(simulator.truth({ light: true }))).flatMap(({ timestamp, callId }) =>
@@ -94,8 +89,7 @@ test('a day with calls too old to be kept is proven, and says how many aged out;
   const { store, deps } = installed;
   const cutMs = begin + 1.5 * dayMs;
   const old = await idsBefore(installed, cutMs);
-  const unseen = old.slice(0, 5);
-  await forget(installed, unseen);
+  await installed.forget(old.slice(0, 5));
   const aged = old.length - 1;
   await addHold(store, mean({ kind: 'call', values: [old[5] as string] }), { reason: 'case 17', actor: 'clerk' });
   const limit = Date.now() - cutMs;
@@ -105,10 +99,8 @@ test('a day with calls too old to be kept is proven, and says how many aged out;
   await installed.drain();
 
   expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, proven: 4, missing: 0, healedCalls: 0 });
-  const sums = await store.query(
-    'SELECT sum(calls_listed)::int AS listed, sum(calls_found)::int AS found, sum(excluded)::int AS out FROM verdicts',
-  );
-  expect(sums).toEqual([{ listed: 240, found: 240 - aged, out: aged }]);
+  const sums = 'sum(calls_listed)::int AS listed, sum(calls_found)::int AS found, sum(excluded)::int AS out';
+  expect(await store.query(`SELECT ${sums} FROM verdicts`)).toEqual([{ listed: 240, found: 240 - aged, out: aged }]);
   expect((await installed.warehouse.query('SELECT count(*)::int AS n FROM calls'))[0]?.n).toBe(240 - aged);
   const coverage = await readCoverage(store, { range, warehouses: ['main'], now: range.to });
   expect(coverage.days.map(({ state }) => state)).toEqual(Array(4).fill('proven'));
@@ -158,7 +150,7 @@ test('a window that is suddenly empty is flagged by the weeks before, also if th
   const ids = await column<string>(installed.store, since, [last.from / 1e6]);
   expect(ids.length).toBeGreaterThan(20);
   await installed.simulator.delete({ callIds: ids });
-  await forget(installed, ids);
+  await installed.forget(ids);
   expect(await installed.reconcile({ range: last })).toMatchObject({ windows: 1, suspicious: 1 });
 });
 
@@ -172,40 +164,29 @@ test.each([
     const installed = await openPipeline();
     onTestFinished(() => installed.close());
     const closedOf = (index: number) => textOf(begin + index * 3_600_000);
+    const keys = path.split('.');
     const records = Array.from({ length: 30 }, (_, index) => {
-      const closed = path
-        .split('.')
-        .reduceRight((inner: unknown, key) => ({ [key]: inner }), closedOf(index)) as object;
+      const closed = keys.reduceRight<unknown>((inner, key) => ({ [key]: inner }), closedOf(index)) as object;
       return { unique_id: `call-${index}`, timestamp: textOf(begin - dayMs), note: 'free', ...closed };
     });
-    const cursor_fields = [
-      { name: 'closed', from_param: 'from', to_param: 'to', record_field: path, end_of_processing: true },
-    ];
-    const pagination = { style: 'none' } as const;
-    const section = {
-      list: { cursor_fields, pagination, records: 'data', total_path: 'count', single_path: '/calls/{unique_id}' },
-    };
+    const field = { name: 'closed', from_param: 'from', to_param: 'to', record_field: path, end_of_processing: true };
+    const answers = { records: 'data', total_path: 'count', single_path: '/calls/{unique_id}' };
+    const section = { list: { cursor_fields: [field], pagination: { style: 'none' } as const, ...answers } };
     const list = openMemoryList(section, ({ searchParams: asked }) => {
       const isAsked = (_: unknown, index: number) =>
         closedOf(index) >= (asked.get('from') ?? '~') && closedOf(index) <= (asked.get('to') ?? '');
       const data = records.slice(0, 27).filter(isAsked);
       return asked.has('from') ? [200, { count: data.length, data }] : [404, {}];
     });
-    const config = { source: configFor('https://memory.invalid', section), privacy: { retention } };
+    const config = { source: configFor('https://memory.invalid', section), privacy: { retention } } as never;
     const deps = {
       ...installed.deps,
-      ...{
-        source: { list } as never,
-        ages: openAges(config as never),
-        processedField: processedFieldOf(config as never),
-      },
+      ...{ source: { list } as never, ages: openAges(config), processedField: processedFieldOf(config) },
       ...{ version: 'test', now: () => new Date(), windows: { initial: day, min: 1, max: day, targetCalls: 100 } },
     };
     const observedAt = (Date.now() - dayMs) * 1_000;
-    await installed.observe(
-      records.map((fields) => ({ ...{ callId: fields.unique_id, fields, observedAt }, source: 'poll' })),
-      deps,
-    );
+    const seen = records.map((fields) => observationOf(fields.unique_id, observedAt, fields));
+    await installed.observe(seen, deps);
     const plan = { axis: 'closed', column: 'processed_at', level: 'fields', acceptEmpty: false } as const;
     const input = { ...plan, range, warehouseLevel: 'rows' } as const;
     expect((await reconcileWindow(deps, input, signal)).verdicts).toMatchObject([{ outcome: 'proven', deleted: 3 }]);

@@ -5,14 +5,16 @@ import type { planRereads } from '../../../src/pipeline/read/reread-windows.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
-import { createSource } from '../../../src/source/source.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
-import { readPart, simulatedConfig } from '../../source/simulated.ts';
+import { readPart, simulatedSource } from '../../source/simulated.ts';
 import { useOpened } from '../../support/opened.ts';
 import { openPipeline } from '../../support/pipeline.ts';
 
-const hour = 3_600_000_000;
-export const day = 24 * hour;
+export const day = 86_400_000_000;
+
+/** The beginning of a day, so many days ago. */
+export const midnight = (daysAgo: number): string =>
+  new Date((Math.floor(Date.now() / 86_400_000) - daysAgo) * 86_400_000).toISOString();
 
 type InstallationDeps = Parameters<typeof planRereads>[0] &
   ReconcileDeps & { readonly reconcile: Parameters<typeof planReconcile>[1] };
@@ -33,9 +35,7 @@ export const openInstallation = async (options: {
   const { warehouse = pipeline.warehouse } = options;
   const target = { ...pipeline.target, warehouse };
   const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options.simulator });
-  const source = createSource(
-    await simulatedConfig(simulator, { list: { preset: 'activate' }, limits: { requests: 100_000, per_s: 1 } }),
-  );
+  const source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits: { requests: 100_000 } });
   let now: number | undefined;
   const deps: InstallationDeps = {
     ...pipeline.deps,
@@ -65,11 +65,15 @@ export const openInstallation = async (options: {
     },
     backfill: async (part: Range = range) => (await readPart(deps, { axis: 'qualified', range: part })).totals,
     merge: () => pipeline.merge(deps),
+    /** As a ledger and a warehouse `main` that have never heard of these calls. */
+    forget: async (ids: readonly string[]) => {
+      for (const table of ['ledger', 'ledger_documents', 'warehouse_calls', 'wh_main.calls'])
+        await pipeline.query(`DELETE FROM ${table} WHERE call_id = ANY($1)`, [ids]);
+    },
     /** @param by other dependencies than those of the installation */
     reconcile: async (request: ReconcileRequest = {}, by = deps, maxSeconds = 3_600) => {
-      const plan = await planReconcile(by, by.reconcile, request);
       const options = { signal: new AbortController().signal, maxSeconds, onProgress: () => undefined };
-      return (await reconcileWindows(by, plan, options)).totals;
+      return (await reconcileWindows(by, await planReconcile(by, by.reconcile, request), options)).totals;
     },
     close: async () => {
       await source.close();

@@ -19,10 +19,9 @@ import { observationOf } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, testSecret } from '../../webhook/support/receiver.ts';
-import { day, openInstallation, useInstallation } from './installation.ts';
+import { day, midnight, openInstallation, useInstallation } from './installation.ts';
 
-const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
-const from = new Date(Date.parse(to) - 12 * 86_400_000).toISOString();
+const [from, to] = [midnight(22), midnight(10)];
 const here = useInstallation({ seed: 6, calls: { count: 250, utterances: 4, words: 4, to, from } });
 const receiver = useOpened(
   () => startReceiver({ databaseUrl: here.url }),
@@ -67,9 +66,7 @@ test('calls of a day that nobody had read are no differences, and calls that app
   const unread = { range: { from: range.from, to: range.from + 6.5 * day } };
   const none = { healed: 0, missing: 0, different: 0, healedCalls: 0 };
   expect(await opened.reconcile(unread)).toMatchObject({ windows: 7, proven: 7, ...none });
-  const [late] = await column(opened.store, 'SELECT call_id FROM ledger ORDER BY call_timestamp LIMIT 1');
-  for (const table of ['callsync.ledger', 'callsync.ledger_documents', 'callsync.warehouse_calls', 'wh_main.calls'])
-    await opened.query(`DELETE FROM ${table} WHERE call_id = $1`, [late]);
+  await opened.forget(await column(opened.store, 'SELECT call_id FROM ledger ORDER BY call_timestamp LIMIT 1'));
   expect(await opened.reconcile({ ...unread, force: true })).toMatchObject({ healed: 1, missing: 1, healedCalls: 1 });
 });
 
@@ -145,17 +142,14 @@ test('reconciling brings back calls that the ledger lost, and flags rows that th
   await here.drain();
   const totals = await here.reconcile({ range: wholeRange(), force: true });
   expect(totals).toMatchObject({ missing: 7, unproven: 1, markedMissing: 0, removed: 0 });
-  const unexpected = `SELECT sum(unexpected)::int FROM verdicts WHERE outcome = 'unproven'`;
-  expect(await column(here.store, unexpected)).toEqual([1]);
+  expect(await column(here.store, `SELECT sum(unexpected) FROM verdicts WHERE outcome = 'unproven'`)).toEqual([1]);
   await query(`DELETE FROM wh_main.calls WHERE call_id = 'nobody knows it'`);
   expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
 });
 
 test('reconciling keeps calls of another deployment in the warehouse, and proves nothing beside them', async () => {
-  const theirs = '{"call_id": "theirs", "ledger_epoch": 1000}';
-  await query(`INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, $1)).* FROM wh_main.calls c LIMIT 1`, [
-    theirs,
-  ]);
+  await query(`INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, '{"call_id": "theirs", "ledger_epoch": 1000}')).*
+      FROM wh_main.calls c LIMIT 1`);
   expect(await here.reconcile({ range: wholeRange(), force: true })).toMatchObject({ unproven: 1, removed: 0 });
   expect(await query(`DELETE FROM wh_main.calls WHERE call_id = 'theirs' RETURNING 1`)).toHaveLength(1);
   expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
@@ -166,8 +160,7 @@ test('reconciling finds a call in no warehouse that came between two looks: the 
   const callId = late?.call_id as string;
   const { list } = here.deps.source;
   const fetched = await list.fetchCall(callId);
-  for (const table of ['callsync.ledger', 'callsync.ledger_documents', 'callsync.warehouse_calls', 'wh_main.calls'])
-    await query(`DELETE FROM ${table} WHERE call_id = $1`, [callId]);
+  await here.forget([callId]);
   // As the inbox merge does it: folded while the window is listed, and not loaded yet.
   let folding: Promise<unknown> | undefined;
   const seen = observationOf(callId, Date.now() * 1000, fetched?.record as Observation['fields']);
@@ -199,10 +192,10 @@ test('reconciling goes on after a window that fails, counts it, and takes it aga
 test('withdrawn days rest when the service refuses one for good, so that no sweep begins each minute', async () => {
   const [call] = await query('SELECT min(call_id) AS id FROM callsync.ledger WHERE poll_at IS NOT NULL');
   await withdrawProof(here.store, (_, withdraw) => withdraw([call?.id as string]));
-  const refusing: Source['list']['readPages'] = () => {
+  const readPages = () => {
     throw terminal('LIST_MALFORMED', 'The list answers something else.');
   };
-  const totals = await here.reconcile({ withdrawn: true }, withList(here.deps, { readPages: refusing }));
+  const totals = await here.reconcile({ withdrawn: true }, withList(here.deps, { readPages }));
   expect(totals).toMatchObject({ windows: 1, failed: 1 });
   expect(await here.reconcile({ withdrawn: true })).toMatchObject({ windows: 1, failed: 0, proven: 1 });
 });

@@ -10,7 +10,7 @@ import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';
 import { register } from '../../support/pipeline.ts';
 import { type Target, targets } from '../../warehouse/conformance-targets.ts';
-import { day, type Installation, openInstallation } from './installation.ts';
+import { day, type Installation, midnight, openInstallation } from './installation.ts';
 
 export interface Tampering {
   readonly calls: number;
@@ -30,10 +30,8 @@ type TestedWarehouse = { readonly warehouse: Warehouse; readonly target: Target 
 type Site = Installation & { readonly warehouses: readonly TestedWarehouse[] };
 
 const openSite = async (calls: number): Promise<Site> => {
-  const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000);
   // Two days: a call is processed soon after it ends, and some after midnight.
-  const from = new Date(to.getTime() - 86_400_000);
-  const times = { lateShare: 0, from: from.toISOString(), to: to.toISOString() };
+  const times = { lateShare: 0, from: midnight(11), to: midnight(10) };
   const simulator = { seed: 11, calls: { count: calls, utterances: 2, words: 3, ...times } };
   const here = await openInstallation({ simulator });
   onTestFinished(here.close);

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-windows.ts';
 import { listRefused, requestRewrite } from '../../../src/store/loads/loads.ts';
 import { findNamingCalls, listSubjects } from '../../../src/store/persons/calls.ts';
-import { day, openInstallation } from './installation.ts';
+import { observationOf } from '../../support/pipeline.ts';
+import { day, midnight, openInstallation } from './installation.ts';
 import { findTampering } from './tamper-cases.ts';
 
 // `npm run campaign -- warehouse tamper` alters 1,000 values.
@@ -28,9 +28,8 @@ const alterations = [
 ];
 
 test('rows that were altered or deleted in the ledger reach no warehouse and are no proof, and are healed', async () => {
-  const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
-  const from = new Date(Date.parse(to) - 86_400_000).toISOString();
-  const here = await openInstallation({ simulator: { seed: 12, calls: { count: alterations.length + 1, from, to } } });
+  const calls = { count: alterations.length + 1, from: midnight(11), to: midnight(10) };
+  const here = await openInstallation({ simulator: { seed: 12, calls } });
   onTestFinished(here.close);
   const reconcile = () =>
     here.reconcile({ range: { from: here.range.from, to: here.range.from + 2 * day }, force: true });
@@ -46,8 +45,8 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   for (const [at, sql] of alterations.entries()) await here.query(`${sql} WHERE d.call_id = $1`, [ids[at]]);
   // The lost call fills a load of its own, and holds back no other.
   for (const id of [ids[0], ids.at(-1)]) await requestRewrite(here.store, 'main', [id ?? '']);
-  const traits = { ...here.warehouse.traits, maxCallsPerLoad: 1 };
-  const { sent } = await here.drain({ ...here.target, warehouse: { ...here.warehouse, traits } });
+  const { targets } = here.depsWith({ traits: { ...here.warehouse.traits, maxCallsPerLoad: 1 } });
+  const { sent } = await here.drain(targets[0]);
   expect(sent).toBeGreaterThan(0);
   expect(await listRefused(here.store)).toMatchObject([
     { callId: ids[0], why: expect.stringContaining('LEDGER_DAMAGED') },
@@ -61,9 +60,7 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   const callId = ids.at(-1) ?? '';
   const meetLoss = async () => {
     await here.query('DELETE FROM ledger_documents WHERE call_id = $1', [callId]);
-    const fields = { unique_id: callId, status: 'void' };
-    const observation = { callId, source: 'poll', observedAt: Date.now() * 1000, fields } as const;
-    await (await ingest(here.deps, { observations: [observation], origin: 'sync' })).load();
+    await here.observe([observationOf(callId, Date.now() * 1000, { status: 'void' })], here.deps);
   };
   await meetLoss();
   expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 8, failed: 0 });
