@@ -332,10 +332,12 @@ export const list = (parts: readonly Sql[]): Sql => sql(['', ...parts.slice(1).m
 
 /** Rows as a table `u` of a statement. @param types of its columns, by the names that the rows have; other fields are left out */
 export const unnest = <Row extends object>(rows: readonly Row[], types: { readonly [Name in keyof Row]?: string }) => {
-  const columns = Object.entries(types) as [keyof Row & string, string][];
-  const lists = columns.map(([name, type]) => sql`${rows.map((row) => row[name])}::${raw(type)}[]`);
-  const names = columns.map(([name]) => `"${name}"`).join(', ');
-  return sql`unnest(${list(lists)}) AS u(${raw(names)})`;
+  const names = Object.keys(types) as (keyof Row & string)[];
+  const ends = names.map(
+    (name, at) => `::${types[name]}[]${at < names.length - 1 ? ', ' : `) AS u("${names.join('", "')}")`}`,
+  );
+  const columns = names.map((name) => rows.map((row) => row[name]));
+  return new Sql(['unnest(', ...ends], columns);
 };
 
 /** Columns of one type, for `unnest`. */

@@ -49,6 +49,8 @@ export interface LoadBatch {
   readonly ownsBytes?: boolean | undefined;
   /** Child rows of a call that table calls lacks fail the load, which need not look for them: only a deletion by hand leaves some. */
   readonly failsAtOrphans?: boolean | undefined;
+  /** The load before it, which a warehouse that can be asked cheaply must have. @throws CallsyncError WAREHOUSE_RESTORED from `load` */
+  readonly follows?: string | undefined;
   /** keyed hash of a call id, for the check against tombstones. */
   readonly keyOf: (callId: string) => string;
 }

@@ -1294,6 +1294,11 @@ INSERT INTO "calls"."calls" AS c (call_id, utterance_count, word_count, tag_coun
 SELECT id, 0, 0, 0, $2, 0, 0, $3 FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C"
 ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id;
 
+-- load: look
+SELECT $1::text IS NULL OR EXISTS (SELECT FROM "calls"."loads" WHERE load_id = $1) AS follows,
+  EXISTS (SELECT FROM "calls"."tombstones") AS "hasTombstones",
+  to_regclass('"calls"."transcript_search"') IS NOT NULL AS "isSearched";
+
 -- load: blocked
 SELECT call_key FROM "calls"."tombstones" WHERE call_key = ANY($1);
 

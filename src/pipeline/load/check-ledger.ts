@@ -56,24 +56,18 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
       return restored;
     }),
   );
-  /** Whether the next load would meet another ledger or warehouse. */
-  const isOther = async (mark: Awaited<ReturnType<Store['readMark']>>, asked: number, warehouse: Warehouse) =>
-    mark.identity !== accepted ||
-    mark.known < asked ||
-    suspects.has(warehouse.name) ||
-    (await lacksLatest(warehouse, latest.get(warehouse.name)));
 
   return {
     /** Compares the ledger with every warehouse; an unreachable warehouse is compared before its next load. @throws CallsyncError */
     run,
     /**
-     * Compares first where the ledger or the warehouse looks like another one. @throws CallsyncError LEDGER_RESTORED
-     * when the load has to be planned again; also of a warehouse that does not answer
+     * Compares first where the ledger or the warehouse looks like another one. @throws CallsyncError LEDGER_RESTORED,
+     * WAREHOUSE_RESTORED when the load has to be planned again; also of a warehouse that does not answer
      */
-    beforeLoad: async (warehouse: Warehouse, batch: LoadBatch) => {
+    load: async (warehouse: Warehouse, batch: LoadBatch) => {
       const asked = [batch.loadId, ...latest.values()];
       let mark = await store.readMark(asked);
-      if (await isOther(mark, asked.length, warehouse)) {
+      if (mark.identity !== accepted || mark.known < asked.length || suspects.has(warehouse.name)) {
         const restored = await run();
         const error = suspects.get(warehouse.name);
         if (error !== undefined) throw error;
@@ -81,9 +75,15 @@ export const createLedgerCheck = (deps: LedgerCheckDeps) => {
         if (restored !== undefined || mark.known === 0) throw planAgain(restored);
       }
       if (batch.epoch < mark.epoch) throw planAgain();
+      const loading = warehouse.load({ ...batch, follows: latest.get(warehouse.name) });
+      const result = await loading.catch(async (error: unknown) => {
+        if (error instanceof CallsyncError && error.code === 'WAREHOUSE_RESTORED') await run();
+        throw error;
+      });
+      // From now on its warehouse and the ledger know it, or were set back.
+      latest.set(warehouse.name, batch.loadId);
+      return result;
     },
-    /** The load is committed: from now on its warehouse and the ledger know it, or were set back. */
-    afterLoad: (warehouse: Warehouse, batch: LoadBatch) => latest.set(warehouse.name, batch.loadId),
     migrate: (warehouse: Warehouse) => migrateWhole(deps, warehouse),
     /** The warehouse is compared before its next load. */
     suspect: (warehouse: Warehouse) => suspects.set(warehouse.name, undefined),
@@ -133,13 +133,7 @@ export const checkBeforeLoad = (warehouse: Warehouse, check: ReturnType<typeof c
   return {
     ...warehouse,
     migrate,
-    load: (batch) =>
-      migratedFirst(async () => {
-        await check.beforeLoad(warehouse, batch);
-        const result = await warehouse.load(batch);
-        check.afterLoad(warehouse, batch);
-        return result;
-      }),
+    load: (batch) => migratedFirst(() => check.load(warehouse, batch)),
     recordState: (row) => migratedFirst(() => warehouse.recordState(row)),
   };
 };
@@ -148,12 +142,6 @@ const planAgain = (restored?: 'ledger' | 'warehouse'): CallsyncError =>
   restored === 'warehouse'
     ? transient('WAREHOUSE_RESTORED', 'A warehouse lost tables or loads, so callsync plans the load again.')
     : transient('LEDGER_RESTORED', 'The ledger was restored, so callsync plans the load again.');
-
-/** Asked only where a question costs next to nothing. */
-const lacksLatest = async (warehouse: Warehouse, loadId: string | undefined): Promise<boolean> =>
-  warehouse.traits.immediate &&
-  loadId !== undefined &&
-  (await warehouse.restore?.findLoads([loadId]))?.has(loadId) === false;
 
 /**
  * The epoch comes first: the slow rest may be interrupted, and the next caller repeats it.

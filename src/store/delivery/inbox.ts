@@ -76,20 +76,24 @@ export const settleDeliveries = async (
   changed: readonly string[],
   keyOf: KeyOf,
 ): Promise<void> => {
-  const rows = settled.map((one) => ({ ...one, erased: one.callId && erasedPrefix + keyOf(one.callId) }));
-  const types = { seq: 'bigint', outcome: 'text', callId: 'text', reason: 'text', erased: 'text' } as const;
+  const types = { seq: 'bigint', outcome: 'text', callId: 'text', reason: 'text' } as const;
   const seqs = settled.map(({ seq }) => seq);
   // With the list beside the join, the server reads each page of the index once, and not once for each delivery.
-  await tx.query`WITH settled AS (
-       UPDATE inbox i SET outcome = u.outcome, call_id = CASE WHEN l.tombstone THEN u.erased ELSE "callId" END, reason = u.reason,
+  const erased = await tx.query<{ seq: number; callId: string }>`WITH settled AS (
+       UPDATE inbox i SET outcome = u.outcome, call_id = CASE WHEN l.tombstone IS NOT TRUE THEN "callId" END, reason = u.reason,
               revision = CASE WHEN u.outcome = 'accepted' AND "callId" = ANY(${changed}) THEN l.revision END,
               folded_at = now(), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
-         FROM ${unnest(rows, types)} LEFT JOIN ledger l ON l.call_id = "callId"
-        WHERE i.seq = u.seq AND i.seq = ANY(${seqs}) RETURNING i.seq, i.agent, i.signing_key, i.received_at, i.spooled),
+         FROM ${unnest(settled, types)} LEFT JOIN ledger l ON l.call_id = "callId"
+        WHERE i.seq = u.seq AND i.seq = ANY(${seqs})
+       RETURNING i.seq, i.agent, i.signing_key, i.received_at, i.spooled, "callId", l.tombstone),
      spool AS (INSERT INTO events (kind, what) SELECT 'spool', count(*) FROM settled WHERE spooled HAVING count(*) > 0),
-     queued AS (${queueSettled})
-     INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at) FROM settled
-      GROUP BY agent, signing_key`;
+     queued AS (${queueSettled}),
+     senders AS (INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at)
+                   FROM settled GROUP BY agent, signing_key)
+     SELECT seq, "callId" FROM settled WHERE tombstone`;
+  if (erased.length === 0) return;
+  const named = erased.map(({ seq, callId }) => ({ seq, callId: erasedPrefix + keyOf(callId) }));
+  await tx.query`UPDATE inbox i SET call_id = "callId" FROM ${unnest(named, { seq: 'bigint', callId: 'text' })} WHERE i.seq = u.seq`;
 };
 
 type Replayed = { readonly bodyHash: Buffer; readonly callId: string };

@@ -302,6 +302,8 @@ export interface InvisibleDelivery {
   readonly isDoubtful: boolean;
 }
 
+const visibleAt = toTimestamp('at');
+
 type TimesOf = (found: readonly InvisibleDelivery[]) => Promise<readonly number[]>;
 
 /**
@@ -349,7 +351,7 @@ export const completeLoad = (store: Database, load: PlannedLoad, timesOf: TimesO
     await tx.query`DELETE FROM load_calls WHERE load_id = ${load.loadId}`;
     if (found.length > 0)
       await tx.query`INSERT INTO visible_deliveries (warehouse, seq, visible_at)
-     SELECT ${load.warehouse}, seq, ${toTimestamp('at')} FROM unnest(${found.map(({ seq }) => seq)}::bigint[], ${times}::float8[]) AS v(seq, at)
+     SELECT ${load.warehouse}, seq, ${visibleAt} FROM unnest(${found.map(({ seq }) => seq)}::bigint[], ${times}::float8[]) AS v(seq, at)
       ORDER BY seq ON CONFLICT DO NOTHING`;
     return known.length > 0;
   }, 'byKeys');

@@ -36,6 +36,10 @@ RETURNING call_id, xmax = 0 AS is_new`;
     takeKeys: `INSERT INTO ${calls} AS c (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
 SELECT id, 0, 0, 0, $2, 0, 0, $3 FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C"
 ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
+    // Parameter: the load that the warehouse had last, or null.
+    look: `SELECT $1::text IS NULL OR EXISTS (SELECT FROM ${qualified(layout, 'loads')} WHERE load_id = $1) AS follows,
+  EXISTS (SELECT FROM ${qualified(layout, 'tombstones')}) AS "hasTombstones",
+  to_regclass('${qualified(layout, 'transcript_search')}') IS NOT NULL AS "isSearched"`,
     blocked: `SELECT call_key FROM ${qualified(layout, 'tombstones')} WHERE call_key = ANY($1)`,
     deleteChildren: `WITH ${childTables(layout.documents)
       .map(({ name }) => `${name} AS (DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1))`)

@@ -1,6 +1,7 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
 import { erasedPrefix, type Row, type TableName, tables } from '../../../schemas/tables.ts';
+import { transient } from '../../lib/errors.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
@@ -14,7 +15,7 @@ const send = async (client: pg.PoolClient, { target, chunks }: EncodedCalls['sta
   if (chunks !== undefined) await BinaryCopyWriter.send(client, target, chunks);
 };
 
-/** The calls that this load may write: those with a lower guard, and no tombstone. Takes away their child rows. */
+/** The calls of this load that have a lower guard in the warehouse. Takes away their child rows. */
 const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, stage: EncodedCalls['stage']) => {
   await client.query(sql.stage);
   await send(client, stage);
@@ -23,15 +24,27 @@ const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch,
   const replaced = rows.filter((row) => !(row.is_new && batch.failsAtOrphans)).map((row) => row.call_id);
   if (replaced.length > 0) await client.query(sql.deleteChildren, [replaced]);
   const claimed = new Set(rows.map((row) => row.call_id));
-  const mine = batch.calls.filter((call) => claimed.has(call.callId));
-  if (mine.length === 0) return [];
-  // Asked after the claim, so that a tombstone which committed while the claim waited is seen.
-  const keys = new Map(mine.map((call) => [batch.keyOf(call.callId), call.callId]));
+  return batch.calls.filter((call) => claimed.has(call.callId));
+};
+
+type Found = { readonly follows: boolean; readonly hasTombstones: boolean; readonly isSearched: boolean };
+
+/** Asked after the claim, so that a tombstone which committed while the claim waited is seen. @throws CallsyncError WAREHOUSE_RESTORED */
+const look = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): Promise<Found> => {
+  const { rows } = await client.query<Found>(sql.look, [batch.follows]);
+  const [found] = rows as [Found];
+  if (found.follows) return found;
+  throw transient('WAREHOUSE_RESTORED', 'A warehouse lacks the load before this one, so callsync plans it again.');
+};
+
+/** Claimed calls without a tombstone; takes away the rows of the others. */
+const withoutErased = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, claimed: readonly CallLoad[]) => {
+  const keys = new Map(claimed.map((call) => [batch.keyOf(call.callId), call.callId]));
   const blocked = await client.query<{ call_key: string }>(sql.blocked, [[...keys.keys()]]);
-  if (blocked.rows.length === 0) return mine;
+  if (blocked.rows.length === 0) return claimed;
   const erased = new Set(blocked.rows.map((row) => keys.get(row.call_key)));
   await client.query(sql.deleteCalls, [[...erased]]);
-  return mine.filter((call) => !erased.has(call.callId));
+  return claimed.filter((call) => !erased.has(call.callId));
 };
 
 const applyTombstones = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): Promise<number> => {
@@ -60,19 +73,20 @@ const takeKeys = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): 
   await client.query(sql.takeKeys, [ids, batch.epoch, batch.loadId]);
 };
 
-/** Writes the calls that may be written; returns how many. */
-const writeCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, encode: Encode): Promise<number> => {
-  if (batch.calls.length === 0) return 0;
-  const all = await encode(batch, batch.calls);
-  const mine = await claimCalls(client, sql, batch, all.stage);
-  if (mine.length === 0) return 0;
+/** Writes the calls that may be written. `written` = how many. */
+const writeCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, encode: Encode) => {
+  const all = batch.calls.length === 0 ? undefined : await encode(batch, batch.calls);
+  const claimed = all === undefined ? [] : await claimCalls(client, sql, batch, all.stage);
+  const { hasTombstones, isSearched } = await look(client, sql, batch);
+  const mine = hasTombstones && claimed.length > 0 ? await withoutErased(client, sql, batch, claimed) : claimed;
+  if (all === undefined || mine.length === 0) return { written: 0, isSearched };
   const ids = mine.map((call) => call.callId);
   const keys = mine.length === batch.calls.length ? undefined : new Set(ids);
   for (const { target, chunks } of all.children)
     await send(client, { target, chunks: keys && chunks ? BinaryCopyWriter.keep(chunks, keys) : chunks });
   const changes = mine.flatMap((call) => call.changes);
   await insertRows(client, sql.addChanges, 'changes', changes);
-  return mine.length;
+  return { written: mine.length, isSearched };
 };
 
 /** A statement and no COPY: rows that are there already stay or change, and in most loads they are few. */
@@ -93,9 +107,9 @@ export const recordState = async (db: Queryable, layout: Layout, row: Row): Prom
 /** Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once. */
 export const createLoader = (layout: Layout, encode: Encode = createEncoder(layout)) => {
   const sql = loadSql(layout);
-  return async (client: pg.PoolClient, batch: LoadBatch): Promise<LoadResult> => {
+  return async (client: pg.PoolClient, batch: LoadBatch) => {
     await takeKeys(client, sql, batch);
-    const written = await writeCalls(client, sql, batch, encode);
+    const { written, isSearched } = await writeCalls(client, sql, batch, encode);
     const changed = written + (await applyTombstones(client, sql, batch));
     const sent = batch.calls.length + batch.tombstones.length;
     const load: Row = {
@@ -110,21 +124,21 @@ export const createLoader = (layout: Layout, encode: Encode = createEncoder(layo
     const logs = { ...batch.logs, loads: [load] };
     for (const name of Object.keys(logs) as (keyof typeof logs)[])
       await insertRows(client, sql.upserts[name] as string, name, logs[name] ?? []);
-    return { changed, unchanged: sent - changed };
+    return { changed, unchanged: sent - changed, isSearched: isSearched || undefined };
   };
 };
 
-/** Loads, each in a transaction of its own. @param onChange a load has written or removed calls */
+/** Loads, each in a transaction of its own. @param onChange a load has changed calls of which there is a search index */
 export const createLoads = (db: Database, layout: Layout, onChange: () => void) => {
   const apply = createLoader(layout, createThreadedEncoder(layout));
   return async (batch: LoadBatch): Promise<LoadResult> => {
     let sentAt = 0;
-    const result = await db.transaction(async ({ client }) => {
+    const { isSearched, ...result } = await db.transaction(async ({ client }) => {
       const applied = await apply(client, batch);
       sentAt = Date.now();
       return applied;
     }, 'byKeys');
-    if (result.changed > 0) onChange();
+    if (isSearched && result.changed > 0) onChange();
     // The commit was between the end of the work and that of the transaction, which are far apart on a busy machine.
     return { ...result, committedAt: (sentAt + Date.now()) * 500 };
   };

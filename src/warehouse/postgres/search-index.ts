@@ -185,7 +185,7 @@ REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${refre
     writeMissing: `SELECT max(call_id) AS last, count(*) AS calls, ${write}(array_agg(call_id))
   FROM (SELECT call_id FROM ${calls} c WHERE call_id > $1 AND NOT EXISTS (SELECT FROM ${table} s WHERE s.call_id = c.call_id)
          ORDER BY call_id LIMIT $2) missing`,
-    /** Whether there is an index, as loads ask after each commit. */
+    /** Whether there is an index. */
     isFillable: `SELECT to_regprocedure('${fill}(text, int)') IS NOT NULL AS there`,
     /** Parameters: the last id of the step before, and at most how many rows. */
     fill: `SELECT ${fill}($1, $2) AS last`,

@@ -218,7 +218,7 @@ test('under running workers, a dropped column is made again before the second lo
   expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
 });
 
-test('under running workers: a warehouse that was dropped is created and filled again', async () => {
+test('under running workers: a warehouse that was dropped, or set back, is filled again', async () => {
   const worker = await run();
   await worker.write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
   await erase('gone');
@@ -229,6 +229,12 @@ test('under running workers: a warehouse that was dropped is created and filled 
   await expect(worker.drain()).rejects.toMatchObject({ code: 'WAREHOUSE_RESTORED', kind: 'transient' });
   await worker.drain();
   expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
+  const restore = await backUp(pipeline.store.pool, 'wh_main');
+  await worker.write(['b', 'v2']);
+  await restore();
+  await worker.write(['a', 'v3']);
+  await worker.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v2' });
 });
 
 test('a worker with another key of tombstones is refused', async () => {
