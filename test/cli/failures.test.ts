@@ -4,7 +4,7 @@ import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type CliFolder, type CliResult, openCliAndService, openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { listen } from '../support/listen.ts';
-import { runOnServer } from '../support/postgres.ts';
+import { runOnServer, urlAs } from '../support/postgres.ts';
 
 const { simulator, folder, database } = await openCliAndService({ calls: { count: 20 } });
 
@@ -13,6 +13,8 @@ const configOf = (over: { source?: object; store?: object; temporal?: object } =
   store: { url: database.url, ...over.store },
   ...(over.temporal && { temporal: over.temporal }),
 });
+
+const closed = `http://127.0.0.1:${closedPort}`;
 
 /** The next step stands on a line of its own. */
 const joined = (stderr: string): string => stderr.replaceAll('\n  ', ' ');
@@ -61,10 +63,10 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       [/--calls .* whole number/, 'simulate', '--calls', 'many'],
       [/--port .* whole number from 0 to 65535/, 'simulate', '--port', '70000'],
       [
-        /live: Unrecognized key: "perSecnd"; Unrecognized key: "no"\./,
+        /live: Unrecognized key: "perSec"; Unrecognized key: "no"\./,
         'simulate',
         '--options',
-        '{live: {perSecnd: 5}, no: 1}',
+        '{live: {perSec: 5}, no: 1}',
       ],
       [/live\.callsPerSecond: expected number/, 'simulate', '--options', '{live: {callsPerSecond: many}}'],
       [/--options is not valid YAML or JSON/, 'simulate', '--options', '{live: '],
@@ -80,25 +82,41 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     }
   });
 
-  test('config check looks into the files that the configuration names', async () => {
-    await folder.write('empty', '\n');
-    await folder.configure({
-      ...configOf({ source: { client_secret: undefined, client_secret_file: '/no/such/secret' } }),
-      webhook: { secrets: [{ name: 'main', secret_file: './empty' }] },
-    });
+  const address = { base_url: 'https://api.example.com' };
+  const receiver = { source: { ...address, client_secret_file: '/no/secret' }, webhook: { allow_unsigned: true } };
+  const signed = { webhook: { secrets: [{ name: 'main', secret_file: './signing' }] } };
+  const off = { webhook: { enabled: false } };
+
+  test.each<[string, object, ...RegExp[]]>([
+    [
+      'files of secrets that are not there, or empty',
+      { ...configOf({ source: { client_secret: undefined, client_secret_file: '/no/secret' } }), ...signed },
+      ...[/source\.client_secret_file: \/no\/secret does not exist/, /secrets\[0\]\.secret_file: \.\/signing is empty/],
+    ],
+    ['the file of a receiver, which has no credentials', receiver, /CONFIG_CREDENTIALS: .*source\.client_id/],
+    ['missing credentials', { source: address }, /: source\.client_id, source\.client_secret_file, webhook\.secrets\./],
+    [
+      'a country without numbers',
+      { ...configOf(), ...off, privacy: { countries: ['XX'] } },
+      /INVALID: privacy\.countries/,
+    ],
+  ])('config check refuses %s', async (_, config, ...sentences) => {
+    await folder.write('signing', '\n');
+    await folder.configure(config);
     const result = await folder.run(['config', 'check']);
-    expectFailure(result, 2, /source\.client_secret_file: \/no\/such\/secret does not exist/);
-    expect(result.stderr).toMatch(/webhook\.secrets\[0\]\.secret_file: \.\/empty is empty/);
-    await folder.write('empty', 'a secret');
-    await folder.configure({ ...configOf(), webhook: { secrets: [{ name: 'main', secret_file: './empty' }] } });
-    expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
+    for (const sentence of sentences) expectFailure(result, 2, sentence);
   });
 
-  test('config check takes the file of a receiver, which has no credentials of the service', async () => {
-    const source = { base_url: 'https://api.example.com', client_secret_file: '/nowhere/secret' };
-    await folder.configure({ source, webhook: { allow_unsigned: true } });
-    expect(await folder.run(['config', 'check', '--receiver'])).toMatchObject({ code: 0, stderr: '' });
-    expectFailure(await folder.run(['config', 'check']), 2, /CONFIG_CREDENTIALS: .*source\.client_id/);
+  test('config check takes what is whole, also without webhooks, and for a receiver without the service', async () => {
+    await folder.write('signing', 'a secret');
+    for (const [config, ...options] of [
+      [{ ...configOf(), ...signed }],
+      [{ ...configOf(), ...off }],
+      [receiver, '--receiver'],
+    ] as const) {
+      await folder.configure(config);
+      expect(await folder.run(['config', 'check', ...options])).toMatchObject({ code: 0, stderr: '' });
+    }
   });
 
   test('doctor takes the file of a receiver, also under the role that only adds deliveries', async () => {
@@ -108,10 +126,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     const grants = ['store', '--apply', '--role', role, '--password-file', 'password'];
     expect(await folder.run(grants)).toMatchObject({ code: 0 });
     onTestFinished(async () => void (await runOnServer(database.adminUrl, `DROP OWNED BY ${role}; DROP ROLE ${role}`)));
-    const webhook = {
-      secrets: [{ name: 'main', secret: 'a signing secret' }],
-      public_url: `http://127.0.0.1:${closedPort}/webhook`,
-    };
+    const webhook = { secrets: [{ name: 'main', secret: 'a signing secret' }], public_url: `${closed}/webhook` };
     const examine = async (url: string) => {
       const store = { url, data_dir: folder.path };
       await folder.configure({ webhook, store, operations: { port: 0 } });
@@ -128,28 +143,11 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       store: 'ok The inbox takes deliveries.',
       spool: expect.stringMatching(/free for .*spool/),
     });
-    const { href } = Object.assign(new URL(database.url), { username: role, password: 'its password' });
+    const href = urlAs(database.url, role, 'its password');
     const lean = 'skipped The role in store.url may not remove a sample. Run callsync doctor where a worker runs.';
     expect(await examine(href)).toEqual({ ...said, 'webhook round trip': lean, spool: expect.any(String) });
     await runOnServer(database.url, `REVOKE INSERT ON callsync.inbox FROM ${role}`);
     expect((await examine(href)).store).toMatch(/^failed .*permission/);
-  });
-
-  test('config check refuses a country that has no telephone numbers', async () => {
-    await folder.configure({
-      source: { base_url: 'https://api.example.com', token: 'x' },
-      privacy: { countries: ['FR', 'XX'] },
-      webhook: { enabled: false },
-    });
-    expectFailure(await folder.run(['config', 'check']), 2, /CONFIG_INVALID: privacy\.countries/);
-  });
-
-  test('config check refuses a file whose credentials are missing', async () => {
-    await folder.configure({ source: { base_url: simulator.url, auth_url: simulator.authUrl } });
-    const result = await folder.run(['config', 'check']);
-    expectFailure(result, 2, /missing: source\.client_id, source\.client_secret_file, webhook\.secrets\./);
-    await folder.configure({ ...configOf(), webhook: { enabled: false } });
-    expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
   });
 
   // A recursive mkdir never returned there.
@@ -201,12 +199,10 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
       expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
       for (const over of [{ base_url: otherUrl }, { realm: 'other' }, { client_id: 'other' }]) {
         await configure(over);
+        const why =
+          /CONFIG_SOURCE: .* another service .*(was|client_id is new).* new client id, start .*--accept-source.*store\.data_dir/;
         for (const words of [['import', records], ['worker'], ['up', '--no-schedules']])
-          expectFailure(
-            await folder.run(words),
-            2,
-            /CONFIG_SOURCE: .* another service .*(was|client_id is new).* new client id, start .*--accept-source.*store\.data_dir/,
-          );
+          expectFailure(await folder.run(words), 2, why);
       }
       const { stdout } = await folder.run(['doctor', '--json']);
       expect(stdout).toMatch(/"check":"store","outcome":"failed","message":"The store holds calls of another service/);
@@ -218,7 +214,6 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
       expect(await folder.run(['import', '--accept-source', records])).toMatchObject({ code: 0 });
     }));
 
-  const closed = `http://127.0.0.1:${closedPort}`;
   const dead = { base_url: closed, auth_url: closed };
 
   test.each([

@@ -13,10 +13,8 @@ const site = await install({
     seed: 9,
     calls: { count: 150, utterances: 4 },
     live: { callsPerSecond: 4, processingSeconds: 0.2 },
-    rateLimit: { requests: 0 },
     webhooks: { url, secret: 'a shared secret' },
   },
-  source: { limits: { requests: 400, per_s: 1 } },
   config: {
     webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: 'a shared secret' }] },
     // A delivery that takes longer than this counts as lost.

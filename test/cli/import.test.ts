@@ -12,6 +12,8 @@ const rules = { profile: 'pseudonymous', unreadable: 'drop' };
 await folder.configure(base);
 
 const json = (args: readonly string[], input = '', code = 0) => folder.json(args, { input, code });
+const importLines = async (...lines: readonly string[]) =>
+  await json(['import', await folder.write('lines.ndjson', lines.join('\n'))]);
 const at = new Date('2025-03-01T10:00:00Z');
 const line = (id: string, more: object = {}): string => JSON.stringify({ ...sampleCall(id, at), ...more });
 
@@ -27,13 +29,13 @@ test('needs no access to the service; bad lines wait in quarantine until they ar
   const entries = await json(['quarantine', 'list']);
   const origins = entries.map((entry: { origin: string }) => entry.origin).sort();
   expect(origins).toEqual(['old.ndjson.gz:2', 'old.ndjson.gz:4', 'old.ndjson.gz:5']);
-  const undated = entries.find((entry: { origin: string }) => entry.origin.endsWith(':4'));
-  const shown = await folder.run(['quarantine', 'show', String(undated.id)]);
+  const undated = String(entries.find((entry: { origin: string }) => entry.origin.endsWith(':4')).id);
+  const shown = await folder.run(['quarantine', 'show', undated]);
   expect(shown.stdout).toContain('transcript_json: object');
   expect(shown.stdout).not.toMatch(/call-3|some day|\+1555/);
-  expect((await folder.run(['quarantine', 'show', String(undated.id), '--raw'])).stdout).toBe(lines[3]);
+  expect((await folder.run(['quarantine', 'show', undated, '--raw'])).stdout).toBe(lines[3]);
 
-  const given = ['quarantine', 'replay', String(undated.id), '--observed-at', '2025-03-02'];
+  const given = ['quarantine', 'replay', undated, '--observed-at', '2025-03-02'];
   expect(await json(given)).toMatchObject({ replayed: 1, refused: 0, changed: 1 });
   expect(await json(['quarantine', 'replay', '--all'], '', 5)).toMatchObject({ replayed: 0, refused: 2 });
   const open = (await json(['quarantine', 'list'])).map((entry: { id: number }) => String(entry.id));
@@ -49,15 +51,14 @@ test('reads standard input, and reports fields that nobody knows', async () => {
 });
 
 test('a file that is not there, and no choice of records', async () => {
-  const missing = await folder.run(['import', '/no/such/folder/nowhere.json']);
-  expect(missing).toMatchObject({ code: 2, stdout: '' });
-  expect(missing.stderr).toMatch(/The file \/no\/such\/folder\/nowhere\.json cannot be read \(ENOENT\)/);
+  const stderr = expect.stringContaining('The file /no/such/nowhere.json cannot be read (ENOENT)');
+  expect(await folder.run(['import', '/no/such/nowhere.json'])).toMatchObject({ code: 2, stdout: '', stderr });
   expect((await folder.run(['quarantine', 'replay'])).code).toBe(2);
 });
 
 test('a request that finds less than it names says so, and one that can find nothing is refused', async () => {
   const ask = (args: readonly string[], ...values: readonly string[]) => folder.run(args, { input: values.join('\n') });
-  await json(['import', await folder.write('two.ndjson', `${line('call-known')}\n${line('call-to-erase')}`)]);
+  await importLines(line('call-known'), line('call-to-erase'));
   const first = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase');
   expect(first).toMatchObject({ erased: 1, found: { calls: 0, documents: 0, inbox: 0 }, proof: { receipt_id: 1 } });
   const named = ['call-to-erase', 'call-known', 'mistyped'] as const;
@@ -86,15 +87,12 @@ test('a request that finds less than it names says so, and one that can find not
 
   for (const value of ['abc', '12']) {
     const short = await ask(['erase', '--by', 'phone'], '+33611223344', value);
-    expect(short).toMatchObject({ code: 2, stdout: '' });
-    expect(short.stderr).toContain('Value 2 of 2 is no telephone number');
+    const stderr = expect.stringContaining('Value 2 of 2 is no telephone number');
+    expect(short).toMatchObject({ code: 2, stdout: '', stderr });
     expect(short.stderr).not.toContain(value);
   }
   // A number in London, with and without its country.
-  await json([
-    'import',
-    await folder.write('uk.ndjson', line('call-uk', { in: { type: 'PHONE', data: '+442079460018' } })),
-  ]);
+  await importLines(line('call-uk', { in: { type: 'PHONE', data: '+442079460018' } }));
   const hint = 'write others with + and country code';
   const national = await ask(['erase', '--by', 'phone'], '020 7946 0018');
   expect(national).toMatchObject({ code: 0, stderr: expect.stringContaining(hint) });
@@ -115,23 +113,21 @@ test('a request that finds less than it names says so, and one that can find not
 
 test('a host with another token key is refused; with one key, an erasure finds the calls of both hosts', async () => {
   const other = await openCliFolder();
-  const [tombstone_key_file, proof_key_file] = ['tombstone', 'proof'].map((key) =>
-    join(folder.path, `data/${key}.key`),
-  );
-  const store = { ...base.store, tombstone_key_file, proof_key_file };
+  const keyOf = (name: string) => join(folder.path, `data/${name}.key`);
+  const store = { ...base.store, tombstone_key_file: keyOf('tombstone'), proof_key_file: keyOf('proof') };
   const configured = (privacy: object) => ({ ...base, store, privacy: { ...rules, ...privacy } });
   const number = '+33612345678';
   const call = (id: string) => line(id, { in: { type: 'PHONE', data: number } });
   onTestFinished(() => other.remove());
   await folder.configure(configured({}));
-  await json(['import', await folder.write('here.ndjson', call('call-here'))]);
+  await importLines(call('call-here'));
   // As every host makes it.
   await other.configure(configured({}));
   const there = await other.write('there.ndjson', call('call-there'));
   const refused = { code: 3, stderr: expect.stringContaining('privacy.key') };
   for (const command of [['import', there], 'erase --by phone --yes --suppress'.split(' ')])
     expect(await other.run(command, { input: number })).toMatchObject(refused);
-  await other.configure(configured({ key_file: join(folder.path, 'data', 'privacy.key') }));
+  await other.configure(configured({ key_file: keyOf('privacy') }));
   expect((await other.run(['import', there])).code).toBe(0);
   expect(await json(['erase', '--by', 'phone', '--yes'], number)).toMatchObject({ erased: 2 });
   const file = { code: 3, stderr: expect.stringContaining('privacy.key_file') };
@@ -142,7 +138,7 @@ test('with the former key the store takes a new one, without it does not', async
   const former = { id: 'k1', file: join(folder.path, 'data/privacy.key') };
   const keys = { key_id: 'k2', key_file: await folder.write('k2.key', 'k'.repeat(64)), former_keys: [former] };
   await folder.configure({ ...base, privacy: { ...rules, ...keys } });
-  await json(['import', await folder.write('two.ndjson', line('call-under-k2'))]);
+  await importLines(line('call-under-k2'));
 });
 
 test('status counts the utterances that became [unread], once, and also those of erased calls', async () => {

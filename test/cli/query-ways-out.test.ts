@@ -7,6 +7,7 @@ import { openCliFolder, withoutService } from '../support/cli.ts';
 import { debian, startDebian } from '../support/installed-postgres.ts';
 import { useOpened } from '../support/opened.ts';
 import { createDatabase, runOnServer as run, type TestDatabase, urlAs } from '../support/postgres.ts';
+import { refusal } from '../support/refusal.ts';
 
 const notReading = /not a read-only query/;
 const onlyReads = /cannot execute .* in a read-only transaction/;
@@ -139,40 +140,26 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
       const reader = warehouse.openReader({ marts: 'calls_marts' });
       return await reader.ask('SELECT 1 AS one').finally(() => Promise.all([reader.close(), warehouse.close()]));
     };
-    for (const readerUrl of [database.url, database.adminUrl]) {
-      const refusal = { code: 'QUERY_READER', message: expect.stringMatching(/may /) };
-      await expect(ask({ readerUrl })).rejects.toMatchObject(refusal);
-    }
+    for (const readerUrl of [database.url, database.adminUrl])
+      expect(await refusal(ask({ readerUrl }))).toMatch(/ QUERY_READER: .*may /);
     const id = new URL(database.url).pathname.slice(-8);
     const owner = new URL(database.url).username;
     const as = (role: string) => urlAs(database.url, role, 'p');
     // SET ROLE needs no inherited right, and leads on from role to role.
-    const roles = { between: `between_${id}`, member: `member_${id}` };
-    await admin(`CREATE ROLE ${roles.between} NOINHERIT IN ROLE ${owner}`);
-    await admin(`CREATE ROLE ${roles.member} LOGIN PASSWORD 'p' NOINHERIT IN ROLE ${roles.between}`);
-    await expect(ask({ readerUrl: as(roles.member) })).rejects.toMatchObject({
-      code: 'QUERY_READER',
-      message: expect.stringMatching(/may .*change rows, read the store/),
-    });
-    await admin(`DROP ROLE ${roles.member}, ${roles.between}`);
-    const poor = `poor_${id}`;
-    await admin(`CREATE ROLE ${poor} LOGIN PASSWORD 'p'`);
-    await expect(ask({ url: as(poor) })).rejects.toMatchObject({
-      code: 'QUERY_READER',
-      hint: expect.stringContaining('reader_url_file'),
-    });
+    const [between, member, poor] = [`between_${id}`, `member_${id}`, `poor_${id}`];
+    await admin(`CREATE ROLE ${between} NOINHERIT IN ROLE ${owner}`);
+    await admin(`CREATE ROLE ${member} LOGIN PASSWORD 'p' NOINHERIT IN ROLE ${between}`);
+    expect(await refusal(ask({ readerUrl: as(member) }))).toMatch(/ QUERY_READER: .*may .*change rows, read the store/);
+    await admin(`DROP ROLE ${member}, ${between}; CREATE ROLE ${poor} LOGIN PASSWORD 'p'`);
+    expect(await refusal(ask({ url: as(poor) }))).toMatch(/ QUERY_READER: .*reader_url_file/);
     // As a reader that somebody else made, it will do.
     expect(await ask({ readerUrl: as(poor) })).toEqual([{ one: 1 }]);
     // A role of the name that callsync would give its own stays as it is.
     const passwordOf = `SELECT rolpassword FROM pg_authid WHERE rolname = '${poor}_callsync_reader'`;
     await admin(`ALTER ROLE ${poor} CREATEROLE; CREATE ROLE ${poor}_callsync_reader LOGIN PASSWORD 'p'`);
     const before = (await admin(passwordOf)).rows;
-    await expect(ask({ url: as(poor) })).rejects.toMatchObject({
-      code: 'DATABASE_ROLE',
-      message: expect.stringContaining('that callsync did not make'),
-    });
+    expect(await refusal(ask({ url: as(poor) }))).toMatch(/ DATABASE_ROLE: .*that callsync did not make/);
     expect((await admin(passwordOf)).rows).toEqual(before);
-    await admin(`DROP ROLE ${poor}_callsync_reader`);
-    await admin(`DROP ROLE ${poor}`);
+    await admin(`DROP ROLE ${poor}_callsync_reader, ${poor}`);
   });
 });

@@ -1,5 +1,5 @@
 /** Output through pipes. */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,19 +10,13 @@ import { program, startProgram } from '../support/program.ts';
 const run = promisify(execFile);
 
 /** Of `callsync config schema` in a pipe to a reader; a pipe takes 64 KB. */
-const pipeTo = async (reader: string): Promise<string> =>
-  (
-    await run('bash', [
-      '-c',
-      `'${process.execPath}' '${program}' config schema | ${reader}; echo "ended with \${PIPESTATUS[0]}"`,
-    ])
-  ).stdout;
+const pipeTo = async (reader: string): Promise<string> => {
+  const line = `'${process.execPath}' '${program}' config schema | ${reader}; echo "ended with \${PIPESTATUS[0]}"`;
+  return (await run('bash', ['-c', line])).stdout;
+};
 
 test('output waits for a reader that is slower than the command', async () => {
-  const whole = execFileSync(process.execPath, [program, 'config', 'schema'], {
-    encoding: 'utf8',
-    maxBuffer: 1_000_000,
-  });
+  const { stdout: whole } = await run(process.execPath, [program, 'config', 'schema']);
   expect(whole.length).toBeGreaterThan(80_000);
   expect(await pipeTo('while IFS= read -r line; do printf \'%s\\n\' "$line"; done')).toBe(`${whole}ended with 0\n`);
 });

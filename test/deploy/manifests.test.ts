@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { expect, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { parseDuration } from '../../schemas/config/values.ts';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import type { ReceiverConfig } from '../../schemas/config.ts';
@@ -14,21 +14,15 @@ import type { Raw } from '../../src/lib/parse-json.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 import { useFolder } from '../support/folder.ts';
 import { read, root } from '../support/repository.ts';
+import { compose, manifests as everything, findManifest, type Any as Manifest } from './shipped.ts';
 
 const require = createRequire(import.meta.url);
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the files hold
-type Manifest = any;
-
 const scratch = useFolder('manifests');
 const folder = 'deploy/kubernetes';
-const files = readdirSync(join(root, folder)).filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml');
-const manifests = files.flatMap((name) =>
-  parseAllDocuments(read(`${folder}/${name}`)).map((document): [string, Manifest] => {
-    const manifest = document.toJS();
-    return [`${name}: ${manifest.kind} ${manifest.metadata.name}`, manifest];
-  }),
-);
+const manifests = everything.filter(([file]) => file !== 'kustomization.yaml');
+const named = manifests.map(([file, one]) => [`${file}: ${one.kind} ${one.metadata.name}`, one] as const);
+const files = [...new Set(manifests.map(([file]) => file))];
 
 type Validator = ((data: unknown) => boolean) & { errors?: { instancePath: string; keyword: string }[] | null };
 
@@ -69,12 +63,12 @@ const unreadKeys = (value: unknown, path: string, read: ReadonlySet<string>): st
   });
 };
 
-test.each(manifests)('Kubernetes manifests %s passes the schema of its kind', (_name, manifest) => {
+test.each(named)('Kubernetes manifests %s passes the schema of its kind', (_name, manifest) => {
   expect(findProblems(manifest)).toEqual([]);
 });
 
 test('Kubernetes manifests would not pass with a wrong value, a missing one or an unknown key', () => {
-  const receiver = find('StatefulSet', 'receiver');
+  const receiver = findManifest('receiver', /StatefulSet/);
   const problems = (change: (copy: Manifest) => void) => {
     const copy = structuredClone(receiver);
     change(copy);
@@ -89,12 +83,8 @@ test('Kubernetes manifests would not pass with a wrong value, a missing one or a
 });
 
 test('Kubernetes manifests name only what exists', () => {
-  for (const [kind, name] of [
-    ['StatefulSet', 'receiver'],
-    ['Deployment', 'worker'],
-    ['Job', 'store-role'],
-  ] as const) {
-    const { template } = find(kind, name).spec;
+  for (const name of ['receiver', 'worker', 'store-role']) {
+    const { template } = findManifest(name, /StatefulSet|Deployment|Job/).spec;
     const [container] = template.spec.containers;
     const namesOf = (named: Manifest[]): string[] => named.map(({ name }) => name);
     const mounted = namesOf(container.volumeMounts);
@@ -104,9 +94,10 @@ test('Kubernetes manifests name only what exists', () => {
       if (container[probe] !== undefined) expect(ports).toContain(container[probe].httpGet.port);
     }
     for (const { configMap, secret } of template.spec.volumes) {
-      if (configMap !== undefined) expect(find('ConfigMap', configMap.name).data).toHaveProperty(['callsync.yaml']);
+      if (configMap !== undefined)
+        expect(findManifest(configMap.name, /ConfigMap/).data).toHaveProperty(['callsync.yaml']);
       if (secret === undefined) continue;
-      const keys = Object.keys(find('Secret', secret.secretName).stringData ?? {});
+      const keys = Object.keys(findManifest(secret.secretName, /Secret/).stringData ?? {});
       for (const { key } of secret.items ?? []) expect(keys).toContain(key);
     }
   }
@@ -119,11 +110,11 @@ test('Kubernetes manifests name only what exists', () => {
 const secondsToStop = ({ webhook }: Pick<ReceiverConfig, 'webhook'>): number => webhook.shutdown_delay_s + 10;
 
 test('Kubernetes manifests carry configurations that callsync takes, with secrets that the Secrets have', async () => {
-  const textOf = (name: string) => find('ConfigMap', name).data?.['callsync.yaml'] ?? '';
+  const textOf = (name: string) => findManifest(name, /ConfigMap/).data?.['callsync.yaml'] ?? '';
   const secretsOf = (name: string) =>
-    Object.keys(find('Secret', name).stringData ?? {}).map((key) => `/etc/callsync/secrets/${key}`);
+    Object.keys(findManifest(name, /Secret/).stringData ?? {}).map((key) => `/etc/callsync/secrets/${key}`);
   const worker = checkConfig(await applyPreset(parse(textOf('callsync-worker')) as Raw), 'worker');
-  const { template } = find('Deployment', 'worker').spec;
+  const { template } = findManifest('worker', /Deployment/).spec;
   const [{ volumeMounts }] = template.spec.containers;
   const log = volumeMounts.find(({ name }: Manifest) => name === 'erasures');
   expect(worker.store.erasure_log?.startsWith(`${log.mountPath}/`)).toBe(true);
@@ -131,20 +122,18 @@ test('Kubernetes manifests carry configurations that callsync takes, with secret
   writeFileSync(join(scratch, 'callsync.yaml'), textOf('callsync-receiver'));
   const { config: receiver } = await loadReceiverConfig({ cwd: scratch, env: {} });
   for (const { operations } of [worker, receiver]) expect(operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
-  expect(find('StatefulSet', 'receiver').spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(
-    secondsToStop(receiver),
-  );
+  const { terminationGracePeriodSeconds, volumes } = findManifest('receiver', /StatefulSet/).spec.template.spec;
+  expect(terminationGracePeriodSeconds).toBeGreaterThan(secondsToStop(receiver));
   // A component that the internet reaches gets no secret of the service, and not the owner's URL.
   expect([receiver.webhook.port, receiver.temporal.address, receiver.source]).toEqual([8780, undefined, undefined]);
-  const { volumes } = find('StatefulSet', 'receiver').spec.template.spec;
   expect(volumes.flatMap(({ secret }: Manifest) => secret?.secretName ?? [])).toEqual(['callsync-receiver']);
   expect(secretsOf('callsync-receiver').join()).not.toMatch(/client_secret|store_url/);
 });
 
 test('Kubernetes manifests let a pod reach what its work needs, and nothing else', () => {
-  const policies = manifests.map(([, manifest]) => manifest).filter(({ kind }) => kind === 'NetworkPolicy');
+  const policies = manifests.filter(([, { kind }]) => kind === 'NetworkPolicy');
   const portsFrom = (component: string): number[] =>
-    policies.flatMap(({ spec }) => {
+    policies.flatMap(([, { spec }]) => {
       const of = spec.podSelector.matchLabels['app.kubernetes.io/component'] ?? component;
       expect(spec.policyTypes.includes('Egress')).toBe(spec.egress !== undefined);
       const rules: Manifest[] = of === component ? (spec.egress ?? []) : [];
@@ -169,7 +158,6 @@ test('the page of proxies and the ingress name the limits that the receiver has 
   expect(delay).toBeGreaterThan(2);
 });
 
-const compose: Manifest = parse(read('docker-compose.yml'), { merge: true });
 const services = Object.entries<Manifest>(compose.services);
 
 test('docker-compose.yml passes the schema of the Compose specification', () => {
@@ -232,9 +220,3 @@ test('docker-compose.yml has its secrets made by deploy/make-secrets.sh, once', 
   const url = `postgres://callsync:${password}@postgres:5432/callsync\n`;
   expect(readFileSync(join(scratch, 'secrets/store_url'), 'utf8')).toBe(url);
 });
-
-const find = (kind: string, name: string): Manifest => {
-  const found = manifests.find(([, manifest]) => manifest.kind === kind && manifest.metadata.name === name);
-  if (found === undefined) throw new Error(`no ${kind} ${name}`);
-  return found[1];
-};

@@ -16,6 +16,19 @@ import type { TestTemporal } from '../support/temporal.ts';
 
 export const signingSecret = 'signing-secret-of-the-test';
 
+// biome-ignore lint/suspicious/noExplicitAny: whatever the files hold
+export type Any = any;
+
+export const compose: Any = parse(read('docker-compose.yml'), { merge: true });
+
+const kubernetes = 'deploy/kubernetes';
+/** All of Kubernetes, each with the name of its file. */
+export const manifests = readdirSync(join(root, kubernetes)).flatMap((file) =>
+  parseAllDocuments(read(`${kubernetes}/${file}`)).map((document): readonly [string, Any] => [file, document.toJS()]),
+);
+export const findManifest = (name: string, kind: RegExp): Any =>
+  manifests.find(([, one]) => one.metadata?.name === name && kind.test(one.kind))?.[1];
+
 /** One process of a shipped file: paths are those inside the container. */
 interface Shipped {
   readonly args: readonly string[];
@@ -53,9 +66,6 @@ export interface Started {
   readonly ports: { readonly webhook: number; readonly operations: number };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the files hold
-type Any = any;
-
 /**
  * The user fills in the service, and secrets of the account manager. The rest is random, as make-secrets.sh makes it.
  */
@@ -68,7 +78,6 @@ const makeSecrets = (names: readonly string[], { simulator, databaseUrl }: Surro
 };
 
 const readCompose = (around: Surroundings): ((name: string) => Shipped) => {
-  const compose: Any = parse(read('docker-compose.yml'), { merge: true });
   const secrets = makeSecrets(Object.keys(compose.secrets), around);
   const { client_secret: _secret, ...source } = sourceOf(around.simulator);
   const configured = stringify({
@@ -94,24 +103,18 @@ const readCompose = (around: Surroundings): ((name: string) => Shipped) => {
 };
 
 const readKubernetes = (around: Surroundings): ((name: string) => Shipped) => {
-  const folder = 'deploy/kubernetes';
-  const manifests: Any[] = readdirSync(join(root, folder)).flatMap((file) =>
-    parseAllDocuments(read(`${folder}/${file}`)).map((document) => document.toJS()),
-  );
-  const find = (name: string, kind: RegExp) =>
-    manifests.find((one) => one.metadata?.name === name && kind.test(one.kind));
-  const keys = manifests.filter(({ kind }) => kind === 'Secret').flatMap(({ stringData }) => Object.keys(stringData));
+  const keys = manifests.flatMap(([, { kind, stringData }]) => (kind === 'Secret' ? Object.keys(stringData) : []));
   const secrets = makeSecrets(keys, around);
   const { client_secret: _secret, ...source } = sourceOf(around.simulator);
   const configOf = (name: string): string => {
-    const config = parse(find(name, /ConfigMap/).data['callsync.yaml']);
+    const config = parse(findManifest(name, /ConfigMap/).data['callsync.yaml']);
     if (config.source !== undefined)
       Object.assign(config, { source: { ...config.source, ...source }, ...around.config });
     return stringify(config);
   };
   return (name) => {
     // Its manual has commands run in a pod of a worker.
-    const { spec } = find(name === 'cli' ? 'worker' : name, /Deployment|StatefulSet|Job/).spec.template;
+    const { spec } = findManifest(name === 'cli' ? 'worker' : name, /Deployment|StatefulSet|Job/).spec.template;
     const [container] = spec.containers;
     const files: Record<string, string> = {};
     const folders: Record<string, string> = {};
@@ -120,7 +123,10 @@ const readKubernetes = (around: Surroundings): ((name: string) => Shipped) => {
       if (configMap !== undefined) files[`${mountPath}/callsync.yaml`] = configOf(configMap.name);
       else if (secret === undefined) folders[mountPath] = mounted === 'erasures' ? 'erasures' : `${name}-${mounted}`;
       else {
-        const every = Object.keys(find(secret.secretName, /Secret/).stringData).map((key) => ({ key, path: key }));
+        const every = Object.keys(findManifest(secret.secretName, /Secret/).stringData).map((key) => ({
+          key,
+          path: key,
+        }));
         for (const { key, path } of secret.items ?? every) files[`${mountPath}/${path}`] = secrets[key] as string;
       }
     }
@@ -162,11 +168,11 @@ export const openDeployment = (of: keyof typeof deployments, around: Surrounding
       writeFileSync(join(here, path), moved(text));
     }
     const ports = { webhook: await findFreePort(), operations: await findFreePort() };
+    const { address, namespace, taskQueue } = around.temporal;
     const env: Record<string, string> = {
       ...Object.fromEntries(Object.entries(shipped.env).map(([key, value]) => [key, moved(String(value))])),
-      CALLSYNC_TEMPORAL__ADDRESS: around.temporal.address,
-      CALLSYNC_TEMPORAL__NAMESPACE: around.temporal.namespace,
-      CALLSYNC_TEMPORAL__TASK_QUEUE: around.temporal.taskQueue,
+      ...{ CALLSYNC_TEMPORAL__ADDRESS: address, CALLSYNC_TEMPORAL__NAMESPACE: namespace },
+      CALLSYNC_TEMPORAL__TASK_QUEUE: taskQueue,
       CALLSYNC_OPERATIONS__PORT: String(ports.operations),
       CALLSYNC_WEBHOOK__SHUTDOWN_DELAY_S: '0',
       CALLSYNC_WEBHOOK__PORT: String(ports.webhook),
@@ -192,8 +198,7 @@ export const openDeployment = (of: keyof typeof deployments, around: Surrounding
     }
     running.push(child);
     let said = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text) => (said += text));
     return { child, said: () => said, ports };
   };
 

@@ -33,10 +33,9 @@ test('answers with its own rows, whatever else is asked at the same time', async
   const some = 'FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n';
   for (const name of names)
     await client.query(`CREATE TABLE ${dataset}.${name} AS SELECT '${name}' AS name, n ${some}`);
-  const list = async (name: string) => {
-    const answer = await fetch(`${restUrl}/bigquery/v2/projects/${project}/datasets/${dataset}/tables/${name}/data`);
-    const { rows } = (await answer.json()) as { rows: { f: { v: string }[] }[] };
-    return [rows.length, ...new Set(rows.map((row) => row.f[0]?.v))];
+  const list = async (table: string) => {
+    const [rows] = await client.dataset(dataset).table(table).getRows();
+    return [rows.length, ...new Set(rows.map(({ name }) => name))];
   };
   const asked = Array.from({ length: 30 }, (_, index) => names[index % 3] as string);
   const [listed] = await Promise.all([

@@ -16,11 +16,10 @@ test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secret
   process.env.CALLSYNC_TEST_SECRET = 'hunter2';
   const stopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 5_000 } as const;
   onTestFinished(() => void delete process.env.CALLSYNC_TEST_SECRET);
-  const program = process.execPath;
   const args = ['-e', 'console.log("up"); setInterval(() => {}, 1000)'];
   const logFile = join(folder, 'log');
-  const probe = async () => ((await readFile(logFile, 'utf8')).includes('up') ? true : undefined);
-  const task = { program, args, logFile, cwd: folder, env: { EXTRA: 'given' } };
+  const probe = async () => (await readFile(logFile, 'utf8')).includes('up') || undefined;
+  const task = { program: process.execPath, args, logFile, cwd: folder, env: { EXTRA: 'given' } };
   const outcome = await startServer(task, { ...stopRules, startDeadlineMs: 30_000, probe });
   if ('failure' in outcome) throw new Error(outcome.failure);
   const environment = await readFile(`/proc/${outcome.pid}/environ`, 'utf8');

@@ -76,6 +76,19 @@ export const figuresOf = (
   };
 };
 
+/** The figures of each week, campaign and agent. */
+export const weeksOf = (
+  facts: readonly (Parameters<typeof figuresOf>[0][number] & {
+    day: string | null;
+    campaign: unknown;
+    agent: unknown;
+  })[],
+) =>
+  groupsOf(facts, ({ day, campaign, agent }) => [day && mondayOf(day), campaign, agent]).map((some) => {
+    const [{ day, campaign, agent }] = some;
+    return { week: day && mondayOf(day), campaign, agent, ...figuresOf(some) };
+  });
+
 /** Each call of a known caller with the one before it, and whether there is one within so many days before and after. */
 export const repeatsOf = <T extends { call_id: string; caller: unknown; at: number; day: string }>(
   calls: readonly T[],
@@ -124,12 +137,9 @@ export const countByHand = ({ calls, tags, utterances }: Exported, firstDay: num
       ...{ call_id, is_repeat, is_called_again },
       proven_share: sharesOf((one) => one >= day && daysBetween(day, one) <= within) / (within + 1),
     })),
-    talk_weekly: groupsOf(facts, ({ day, campaign, agent }) => [day && mondayOf(day), campaign, agent]).map((some) => {
-      const [{ day, campaign, agent }] = some;
-      const week = day && mondayOf(day);
-      const proven_share = sharesOf((one) => mondayOf(one) === week) / 7;
-      return { week, campaign, agent, ...figuresOf(some), proven_share };
-    }),
+    talk_weekly: weeksOf(facts).map((one) => ({
+      ...{ ...one, proven_share: sharesOf((day) => mondayOf(day) === one.week) / 7 },
+    })),
     tag_weekly: groupsOf(
       dated.flatMap((call) =>
         tags

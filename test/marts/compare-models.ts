@@ -56,18 +56,6 @@ export const compareModels = async (folder: string, warehouse: FilledWarehouse, 
   expect([...staged, 'documents'].sort()).toEqual(sources.map(({ name }) => name).sort());
 };
 
-interface SemanticManifest {
-  readonly metrics: readonly {
-    readonly name: string;
-    readonly type_params: { readonly measure: { readonly name: string } };
-  }[];
-  readonly semantic_models: readonly {
-    readonly node_relation: { readonly relation_name: string };
-    readonly dimensions: readonly { readonly name: string; readonly expr: string | null }[];
-    readonly measures: readonly { readonly name: string; readonly agg: string; readonly expr: string | null }[];
-  }[];
-}
-
 const aggregates: Readonly<Record<string, string>> = {
   sum: 'SUM(',
   average: 'AVG(',
@@ -76,18 +64,19 @@ const aggregates: Readonly<Record<string, string>> = {
 
 /** Each metric of the semantic models over all rows of its model, once by each of its dimensions too. @returns figures by metric */
 export const askMetrics = async (folder: string, warehouse: FilledWarehouse): Promise<Record<string, number>> => {
-  const text = await readFile(join(folder, 'target/semantic_manifest.json'), 'utf8');
-  const { metrics, semantic_models } = JSON.parse(text) as SemanticManifest;
+  const { metrics, semantic_models } = JSON.parse(
+    await readFile(join(folder, 'target/semantic_manifest.json'), 'utf8'),
+  );
   const figures: Record<string, number> = {};
   for (const { name, type_params } of metrics)
     for (const { node_relation, dimensions, measures } of semantic_models)
-      for (const measure of measures.filter((one) => one.name === type_params.measure.name)) {
-        const figure = `${aggregates[measure.agg]}${measure.expr ?? measure.name}) AS figure FROM ${node_relation.relation_name}`;
-        for (const dimension of dimensions)
-          expect(
-            await warehouse.ask(`SELECT ${dimension.expr ?? dimension.name}, ${figure} GROUP BY 1`),
-            name,
-          ).not.toEqual([]);
+      for (const { name: measure, agg, expr } of measures) {
+        if (measure !== type_params.measure.name) continue;
+        const figure = `${aggregates[agg]}${expr ?? measure}) AS figure FROM ${node_relation.relation_name}`;
+        for (const dimension of dimensions) {
+          const by = `SELECT ${dimension.expr ?? dimension.name}, ${figure} GROUP BY 1`;
+          expect(await warehouse.ask(by), name).not.toEqual([]);
+        }
         figures[name] = Number((await warehouse.ask(`SELECT ${figure}`))[0]?.figure);
       }
   return figures;
@@ -106,9 +95,9 @@ export const compareIncremental = async (
   const vars = { ...settings, callsync_incremental: true };
   const build = (...more: string[]) => run(['run', ...more, '--select', ...names.map((name) => `+${name}`)], vars);
   await build();
-  const nodes = Object.values(await readManifest(folder)).filter(({ name }) => names.includes(name));
-  expect(nodes.map(({ config }) => config.materialized)).toEqual(names.map(() => 'incremental'));
-  const relationOf = (name: string) => nodes.find((node) => node.name === name)?.relation_name;
+  const nodes = new Map(Object.values(await readManifest(folder)).map((node) => [node.name, node]));
+  for (const name of names) expect(nodes.get(name)?.config.materialized, name).toBe('incremental');
+  const relationOf = (name: string) => nodes.get(name)?.relation_name;
   const readOne = async (name: string) => [name, sortRows(await ask(`SELECT * FROM ${relationOf(name)}`))] as const;
   const read = () => Promise.all(names.map(readOne));
   const spoken = `SELECT call_id, call_timestamp FROM {tables}.calls

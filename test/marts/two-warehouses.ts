@@ -114,10 +114,9 @@ const viewsOf = (place: Place, analytics: unknown): readonly View[] =>
   renderViews(place, martSettings(analyticsConfigSchema.parse(analytics)));
 
 const present = (warehouse: Warehouse, place: Place, quote: (name: string) => string) => {
-  const ask = async (sql: string): Promise<Record<string, unknown>[]> =>
-    (
-      await warehouse.query(sql.replaceAll('{marts}', quote(place.marts)).replaceAll('{tables}', quote(place.tables)))
-    ).map(comparable);
+  const named = (sql: string) =>
+    sql.replaceAll('{marts}', quote(place.marts)).replaceAll('{tables}', quote(place.tables));
+  const ask = async (sql: string) => (await warehouse.query(named(sql))).map(comparable);
   return {
     warehouse,
     place,

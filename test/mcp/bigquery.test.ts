@@ -18,6 +18,7 @@ import { useOpened } from '../support/opened.ts';
 const limits = { rows: 3, bytes: 100, billedBytes: 1_000 };
 
 const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'p', dataset: 'calls' });
+const roles = { restricted: 'r', analyst: 'a', marts: 'calls_marts', openMarts: {} };
 const ran: string[] = [];
 /** A BigQuery whose dry runs say this; `closed` is how it answers when transcripts are asked for. */
 const readerOf = (
@@ -26,11 +27,7 @@ const readerOf = (
 ) =>
   openReader({
     config,
-    rights: {
-      marts: 'calls_marts',
-      queryMs,
-      ...(restricted && { restricted: { restricted: 'r', analyst: 'a', marts: 'calls_marts', openMarts: {} } }),
-    },
+    rights: { marts: 'calls_marts', queryMs, ...(restricted && { restricted: roles }) },
     query: async () => [],
     queries: {
       plan: async (sql: string) => {
@@ -128,14 +125,12 @@ describe('the local BigQuery', () => {
   test('answers with the numbers of the warehouse, and refuses what does not read it alone', async () => {
     const { project, dataset } = here.bigqueryPlace;
     expect(await call('describe_tables')).toMatchObject({ dialect: 'bigquery' });
-    const { rows, proven_through } = await call('query', {
-      sql: `SELECT agent, SUM(calls) AS calls FROM \`${project}\`.${dataset}_copies.agent_daily GROUP BY agent ORDER BY agent`,
-    });
+    const sql = 'SELECT agent, SUM(calls) AS calls FROM {marts}.agent_daily GROUP BY agent ORDER BY agent';
+    const asked = sql.replace('{marts}', `\`${project}\`.${dataset}_copies`);
+    const { rows, proven_through } = await call('query', { sql: asked });
     expect(proven_through).toMatch(/^2026-/);
-    const expected = 'SELECT agent, SUM(calls) AS calls FROM {marts}.agent_daily GROUP BY agent ORDER BY agent';
-    expect(rows.map(({ calls }: { calls: unknown }) => Number(calls))).toEqual(
-      (await here.bigquery.ask(expected)).map(({ calls }) => calls),
-    );
+    const found = rows.map((row: { calls: unknown }) => ({ ...row, calls: Number(row.calls) }));
+    expect(found).toEqual(await here.bigquery.ask(sql));
     const { days } = await call('completeness');
     expect(days.length).toBe((await here.bigquery.readMart('completeness_daily')).length);
     const id = here.documents[0]?.unique_id as string;

@@ -24,7 +24,6 @@ const [here, folder] = await Promise.all([fillPostgres({ ...calls, documents: [o
 await here.postgres.applyMarts(demoAnalytics);
 await requireFrom(here.postgres.warehouse, 'search').create();
 await (await openStore({ url: here.postgresUrl })).close();
-await folder.write('token', 'a-token-of-forty-characters-for-assistants');
 await folder.configure({ ...withoutService(here.postgresUrl), analytics: demoAnalytics });
 const configPath = `${folder.path}/callsync.yaml`;
 const closers: (() => Promise<unknown>)[] = [];
@@ -73,14 +72,12 @@ describe('over standard input and output', async () => {
 
   test('the days and the meaning of proven come from the warehouse', async () => {
     const { days, ranges, levels } = await call(restricted, 'completeness', { from: '2026-02-03', to: '2026-02-10' });
-    const expected = await here.postgres.ask(
-      `SELECT business_day, calls, completeness FROM {marts}.completeness_daily WHERE business_day BETWEEN '2026-02-03' AND '2026-02-10' ORDER BY 1 DESC`,
-    );
+    const expected = await here.postgres.ask(`SELECT business_day, calls, completeness FROM {marts}.completeness_daily
+      WHERE business_day BETWEEN '2026-02-03' AND '2026-02-10' ORDER BY 1 DESC`);
     expect(days).toMatchObject(expected);
     const states = expected.filter(({ completeness }, at) => completeness !== expected[at - 1]?.completeness);
-    expect(ranges).toMatchObject(
-      states.map(({ completeness, business_day }) => ({ completeness, last_day: business_day })),
-    );
+    const last = states.map(({ completeness, business_day }) => ({ completeness, last_day: business_day }));
+    expect(ranges).toMatchObject(last);
     expect(Object.keys(levels)).toEqual(['guards', 'rows']);
     const { proven, reasons } = await call(restricted, 'explain_day', { day: '2026-02-03' });
     const command = 'callsync backfill --from 2026-02-03 --to 2026-02-04';
@@ -114,9 +111,8 @@ describe('over standard input and output', async () => {
   test('a refused column is named with the columns that are open, and without a command line', async () => {
     for (const sql of ['SELECT content FROM utterances', 'SELECT content FROM calls.utterances']) {
       const { refused } = await call(restricted, 'query', { sql });
-      expect(refused, sql).toMatch(
-        /^QUERY_REFUSED: This server may not read content\. Open columns of utterances: call_id, /,
-      );
+      const why = 'QUERY_REFUSED: This server may not read content. Open columns of utterances: call_id, ';
+      expect(refused.slice(0, why.length), sql).toBe(why);
     }
     const { refused } = await call(restricted, 'query', { sql: 'SELECT * FROM calls_marts.calls_wide' });
     expect(refused).toMatch(/permission denied.* Open columns of calls_wide: call_id, .*\bagent\b/);
@@ -130,16 +126,10 @@ describe('over standard input and output', async () => {
 
   test('every argument and answer is described; other arguments, and days that do not exist, are refused', async () => {
     for (const { name, inputSchema, outputSchema } of (await open.listTools()).tools) {
-      const { properties = {}, additionalProperties } = inputSchema as {
-        properties?: object;
-        additionalProperties?: boolean;
-      };
-      for (const [argument, schema] of Object.entries(properties))
+      for (const [argument, schema] of Object.entries(inputSchema.properties ?? {}))
         expect(schema, `${name} ${argument}`).toHaveProperty('description');
-      expect([additionalProperties, outputSchema?.properties], name).toEqual([
-        false,
-        expect.objectContaining({ proven_through: expect.anything() }),
-      ]);
+      expect(inputSchema.additionalProperties, name).toBe(false);
+      expect(outputSchema?.properties, name).toHaveProperty('proven_through');
     }
     const wrong = { describe_tables: { table: 'calls' }, query: { sql: 'SELECT 1', limit: 5 } };
     for (const [name, args] of Object.entries(wrong))
@@ -251,28 +241,23 @@ describe('over standard input and output', async () => {
 
   test('each call is an event of its user, without values', async () => {
     await call(restricted, 'query', { sql: "SELECT 'secret-value' AS text" });
-    const events = await here.postgres.warehouse.query(
-      "SELECT what, actor FROM callsync.events WHERE kind = 'assistant'",
-    );
+    const asked = "SELECT what, actor FROM callsync.events WHERE kind = 'assistant'";
+    const events = await here.postgres.warehouse.query(asked);
     expect(events.at(-1)).toEqual({ what: 'query: 1 rows', actor: expect.stringMatching(/\S/) });
     expect(JSON.stringify(events)).not.toMatch(/secret-value|zanzibar|SELECT/);
     // In a container, the account can have a number and no name.
-    const nameless =
-      'import os from "node:os"; import { syncBuiltinESMExports as sync } from "node:module"; os.userInfo = () => { throw new Error("no name"); }; sync();';
-    const numbered = await kept(
-      openAssistant(configPath, [], ['--import', `data:text/javascript,${encodeURIComponent(nameless)}`]),
-    );
-    await call(numbered, 'completeness');
+    const nameless = `import os from 'node:os'; import { syncBuiltinESMExports as sync } from 'node:module';
+      os.userInfo = () => { throw new Error('no name'); }; sync();`;
+    const nodeOptions = ['--import', `data:text/javascript,${encodeURIComponent(nameless)}`];
+    await call(await kept(openAssistant(configPath, [], nodeOptions)), 'completeness');
     const [last] = await here.postgres.warehouse.query('SELECT actor FROM callsync.events ORDER BY at DESC LIMIT 1');
     expect(last?.actor).toMatch(/^uid \d+$/);
   });
 });
 
-const runningQueries = async (): Promise<unknown> => {
-  const sql =
-    "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE '%endless_query%' AND pid <> pg_backend_pid() AND state = 'active'";
-  return (await here.postgres.warehouse.query(sql))[0]?.n;
-};
+const running = `SELECT count(*)::int AS n FROM pg_stat_activity
+  WHERE query LIKE '%endless_query%' AND pid <> pg_backend_pid() AND state = 'active'`;
+const runningQueries = async () => (await here.postgres.warehouse.query(running))[0]?.n;
 const endless = { sql: 'SELECT count(*) AS endless_query FROM generate_series(1, 1000000000000)' };
 
 test('a cancelled call ends its query, also over HTTP by a client of an older revision', async () => {
@@ -295,23 +280,18 @@ test('a cancelled call ends its query, also over HTTP by a client of an older re
     });
   const clientInfo = { name: 'older', version: '1' };
   const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-  const sessions = await Promise.all(
-    [1, 2].map(
-      async () => (await post({ id: 0, method: 'initialize', params: hello })).headers.get('mcp-session-id') ?? '',
-    ),
-  );
-  expect(new Set(sessions).size).toBe(2);
-  const [mine, other] = sessions as [string, string];
-  const asked = post({ id: 7, method: 'tools/call', params: { name: 'query', arguments: endless } }, mine).then((all) =>
-    all.text(),
-  );
+  const open = async () =>
+    (await post({ id: 0, method: 'initialize', params: hello })).headers.get('mcp-session-id') ?? '';
+  const [mine, other] = [await open(), await open()];
+  expect(mine).not.toBe(other);
+  const asked = post({ id: 7, method: 'tools/call', params: { name: 'query', arguments: endless } }, mine);
   await until('it runs', async () => (await runningQueries()) === 1);
   const cancel = { method: 'notifications/cancelled', params: { requestId: 7 } };
   await post(cancel, other);
   expect(await runningQueries()).toBe(1);
   await post(cancel, mine);
   await until('it has ended', async () => (await runningQueries()) === 0);
-  await asked;
+  await (await asked).text();
 });
 
 test('a cancelled search ends its statement', async () => {
@@ -354,10 +334,10 @@ test('over HTTP, all tools answer on loopback; other names, origins and paths ar
   expect(await send(url, { host }, 'x'.repeat(1_000_000))).toBe(413);
 });
 
+const token = 'a-token-of-forty-characters-for-assistants';
 test('over HTTP, a configured token is asked for; other addresses need a certificate, too', async () => {
-  const file = configPath;
-  const config = await readFile(file, 'utf8');
-  const actor = { name: 'ada', token_file: `${folder.path}/token` };
+  const config = await readFile(configPath, 'utf8');
+  const actor = { name: 'ada', token_file: await folder.write('token', token) };
   await folder.write('callsync.yaml', `${config}operations: ${JSON.stringify({ users: [actor] })}\n`);
   const exposed = await folder.run(['mcp', '--http', '0', '--listen', '0.0.0.0']);
   expect(exposed).toMatchObject({ code: 2, stderr: expect.stringContaining('need a certificate') });
@@ -366,7 +346,7 @@ test('over HTTP, a configured token is asked for; other addresses need a certifi
   const { host } = new URL(url);
   expect(await send(url, { host })).toBe(401);
   expect(await send(url, { host, authorization: 'Bearer wrong' })).toBe(401);
-  const one = await overHttp(url, { authorization: 'Bearer a-token-of-forty-characters-for-assistants' });
+  const one = await overHttp(url, { authorization: `Bearer ${token}` });
   await call(one, 'describe_tables');
   const events = await here.postgres.warehouse.query("SELECT what FROM callsync.events WHERE actor = 'ada'");
   expect(events).toEqual([{ what: expect.stringMatching(/^describe_tables: \d+ rows$/) }]);

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
+import type { SimulatorAddresses } from '../../src/simulator/start-simulator.ts';
 import { findTokenFormat } from '../../src/source/source.ts';
 import { configFor, openSource, refusalOf } from '../source/local-server.ts';
 import { useFolder } from '../support/folder.ts';
@@ -21,11 +23,10 @@ const openService = async (keycloak: Awaited<ReturnType<typeof startKeycloak>>) 
   let list = '';
   let token = '';
   const counts = { requests: 0, refused: 0 };
-  /** By the number of the request before which each happens. */
-  const events = new Map<number, () => Promise<unknown>>();
+  let event = async (): Promise<unknown> => undefined;
   const service = await listen(async (request, response) => {
     const sent = request.headers.authorization?.replace(/^Bearer /i, '') ?? '';
-    await events.get(counts.requests++)?.();
+    if (counts.requests++ === 20) await event();
     // A service whose identity provider does not answer believes a token until its end.
     const { exp } = JSON.parse(Buffer.from(sent.split('.')[1] ?? '', 'base64url').toString() || '{}');
     const isActive = (await keycloak.isActive(sent)) ?? exp > Date.now() / 1000;
@@ -42,21 +43,11 @@ const openService = async (keycloak: Awaited<ReturnType<typeof startKeycloak>>) 
   return {
     url: service.url,
     counts,
-    events,
-    protect: async (simulator: {
-      url: string;
-      authUrl: string;
-      realm: string;
-      clientId: string;
-      clientSecret: string;
-    }) => {
+    /** @param before what happens before its twentieth request */
+    protect: async (simulator: SimulatorAddresses, before: typeof event) => {
+      event = before;
       list = simulator.url;
-      const asking = configFor(simulator.authUrl, {
-        realm: simulator.realm,
-        client_id: simulator.clientId,
-        client_secret: simulator.clientSecret,
-      });
-      token = (await openSource(asking).tokens.get()).value;
+      token = (await openSource(configFor(simulator.authUrl, sourceOf(simulator))).tokens.get()).value;
     },
   };
 };
@@ -128,16 +119,11 @@ await source.close();`;
     expect(await ended).toBe(0);
   });
 
-  interface Work {
-    /** By the number of the request before which each happens. */
-    readonly events?: Readonly<Record<number, (secretFile: string) => Promise<unknown>>>;
-    /** Seconds that tokens live. */
-    readonly accessTokenLifespan?: number;
-    readonly limits?: { readonly requests: number; readonly per_s: number };
-  }
-
-  /** A backfill of 50 pages, and what the service counted. */
-  const backfill = async ({ events = {}, accessTokenLifespan = 300, limits = { requests: 400, per_s: 1 } }: Work) => {
+  /** A backfill of 50 pages, and what the service counted. @param accessTokenLifespan seconds that tokens live */
+  const backfill = async (
+    event: (secretFile: string) => Promise<unknown>,
+    { accessTokenLifespan = 300, limits = { requests: 400, per_s: 1 } } = {},
+  ) => {
     const service = await openService(keycloak);
     const secretFile = join(folder, 'secret');
     await keycloak.setRealm({ accessTokenLifespan });
@@ -150,8 +136,7 @@ await source.close();`;
         list: { preset: 'activate', pagination: { style: 'offset', size: 20 } },
       },
     });
-    await service.protect(site.simulator);
-    for (const [request, event] of Object.entries(events)) service.events.set(Number(request), () => event(secretFile));
+    await service.protect(site.simulator, () => event(secretFile));
     await site.startWorker();
     const { totals } = await (await site.backfill('all', { force: true })).result;
     const truth = await site.checkTruth();
@@ -163,7 +148,7 @@ await source.close();`;
 
   test('revocation: tokens that end at once are replaced, and every call is read', async () => {
     record();
-    const { refused } = await backfill({ events: { 20: keycloak.revoke } });
+    const { refused } = await backfill(keycloak.revoke);
     expect(refused).toBeGreaterThan(0);
     expect(refused).toBeLessThanOrEqual(10);
   });
@@ -174,7 +159,7 @@ await source.close();`;
       await writeFile(secretFile, await keycloak.rotate(clientId));
       await keycloak.revoke();
     };
-    expect((await backfill({ events: { 20: rotateAndRevoke } })).refused).toBeGreaterThan(0);
+    expect((await backfill(rotateAndRevoke)).refused).toBeGreaterThan(0);
   });
 
   test('restart: a backfill waits for Keycloak when its token ends, and goes on when Keycloak is back', async () => {
@@ -182,12 +167,12 @@ await source.close();`;
     let back: Promise<unknown> | undefined;
     let isBack = false;
     const restart = async () => {
-      await keycloak.stop();
+      await keycloak.close();
       back = sleep(10_000)
         .then(keycloak.start)
         .then(() => (isBack = true));
     };
-    await backfill({ events: { 20: restart }, accessTokenLifespan: 5, limits: { requests: 60, per_s: 12 } });
+    await backfill(restart, { accessTokenLifespan: 5, limits: { requests: 60, per_s: 12 } });
     // The token of before has ended, so that no page could be read without Keycloak.
     expect(isBack).toBe(true);
     await back;
@@ -199,7 +184,7 @@ await source.close();`;
   ])('lifetime: tokens that live for %i s end on no request', async (accessTokenLifespan, seconds) => {
     record();
     const limits = { requests: 60, per_s: seconds };
-    const { refused } = await backfill({ accessTokenLifespan, limits });
+    const { refused } = await backfill(async () => undefined, { accessTokenLifespan, limits });
     expect(refused).toBe(0);
   });
 };

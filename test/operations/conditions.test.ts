@@ -13,6 +13,7 @@ test('finds nothing in an installation with a backlog alone', () => {
 
 const proof = { warehouse: 'main', unproven: 0, withdrawn: 0, waiting: 0, suspiciousEmpty: 0, oldestAge: null };
 const sync = { lag: 5, watermark: new Date(0), watermarkAge: 9, lastError: null, failedAt: null };
+const failing = { ...sync, lastError: 'E' };
 test.each<[string, Partial<Readings>, boolean, string]>([
   ['stale', { sync: { ...sync, lag: 61, lastError: 'SERVICE_UNREACHABLE' } }, false, '61 s (SERVICE_UNREACHABLE)'],
   ['stale', { sync: { ...sync, lag: null, watermarkAge: 600, lastError: 'E' } }, false, 'been read yet (E).'],
@@ -27,21 +28,11 @@ test.each<[string, Partial<Readings>, boolean, string]>([
   ['load_stalled', { warehouses: [{ ...warehouse, erasureOldestAge: 1_800 }] }, true, '30 min behind.'],
   ['quota_low', { usages: [{ warehouse: 'main', jobs: { used: 1_300, limit: 1_400 } }] }, true, '93 %'],
   ['unproven', { proofs: [{ ...proof, unproven: 3, withdrawn: 2, oldestAge: 9 }] }, true, '1 window.'],
-  [
-    'unproven',
-    { proofs: [{ ...proof, unproven: 1, waiting: 1 }], sync: { ...sync, lastError: 'E' } },
-    true,
-    '1 wait for the service (E).',
-  ],
+  ['unproven', { proofs: [{ ...proof, unproven: 1, waiting: 1 }], sync: failing }, true, '1 wait for the service (E).'],
   ['suspicious_empty', { proofs: [{ ...proof, suspiciousEmpty: 1, oldestAge: 9 }] }, true, '1 win'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 40, newestAge: 1 } }, false, 'webhook.header_prefix'],
   ['webhook_refused', { refused: { count: 188, oldestAge: 400, newestAge: 1 } }, true, '188 deliveries'],
-  [
-    'calls_refused',
-    { warehouses: [{ ...warehouse, refused: 2, refusal: 'E: No. Go.' }] },
-    true,
-    '2 calls (E: No. Go).',
-  ],
+  ['calls_refused', { warehouses: [{ ...warehouse, refused: 2, refusal: 'E. Go.' }] }, true, '2 calls (E. Go).'],
   ['maintenance_failed', { maintenance: { error: 'E: No.', age: 61 } }, false, 'for 61 s (E: No).'],
   ['maintenance_failed', { maintenance: { error: 'E', age: 1_000 } }, true, '17 min (E).'],
   ['worker_gone', { workerAge: 31 }, false, '31 s'],

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
 import { Agent, fetch as fetchBy } from 'undici';
 import { afterAll, expect, test } from 'vitest';
 import { serveOperations } from '../../src/health/page/server.ts';
-import { makeCertificate } from '../support/certificate.ts';
+import { makeCertificate, writeCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
 
 const registry = new Registry();
@@ -54,8 +53,7 @@ test('shows metrics as Prometheus text, with a token to those who have it as it 
 });
 
 test('serves nothing else, takes another port where any will do, and says when its address is taken', async () => {
-  expect((await fetch(`${open.address}/`)).status).toBe(404);
-  expect((await fetch(`${open.address}/constructor`)).status).toBe(404);
+  for (const path of ['', 'constructor']) expect((await fetch(`${open.address}/${path}`)).status).toBe(404);
   const posted = await fetch(`${open.address}/metrics`, { method: 'POST' });
   expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   const { port } = new URL(open.address);
@@ -85,15 +83,14 @@ test('takes no head of more than 8 KiB', async () => {
 });
 
 test('serves HTTPS where it has a certificate, and refuses one that cannot be used', async () => {
-  const { cert, key } = makeCertificate();
-  const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
+  const pair = makeCertificate();
+  const tls = await writeCertificate(folder, pair);
   const options = { ...common, token: undefined, tls };
-  await expect(serveOperations(options)).rejects.toMatchObject({ code: 'OPERATIONS_TLS_INVALID' });
-  await writeFile(tls.cert_file, cert);
-  await writeFile(tls.key_file, key);
+  const none = { ...options, tls: { ...tls, key_file: join(folder, 'none') } };
+  await expect(serveOperations(none)).rejects.toMatchObject({ code: 'OPERATIONS_TLS_INVALID' });
   const server = await serveOperations(options);
   expect(server.address).toMatch(/^https:/);
-  const trusting = new Agent({ connect: { ca: cert } });
+  const trusting = new Agent({ connect: { ca: pair.cert } });
   expect(await (await fetchBy(`${server.address}/healthz`, { dispatcher: trusting })).json()).toEqual(alive);
   await trusting.close();
   await server.close();

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { scheduleIds } from '../../src/temporal/schedules.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { deleteSchedules, endProcess } from '../support/installation.ts';
+import { succeeds } from '../support/until.ts';
 import { usePage } from './support/browser.ts';
 import { metricsOf, monitoring, namesOf, promtool, rules, seriesOf } from './support/prometheus.ts';
 import { awayDatabase, openSite } from './support/site.ts';
@@ -51,12 +52,7 @@ test('every metric of rules and panels is in a live scrape, under a name that Pr
 test('schedules that the server has lost are made again', async () => {
   await deleteSchedules(site);
   const sweep = site.client.schedule.getHandle(scheduleIds(site.prefix).sweep);
-  const isThere = () =>
-    sweep.describe().then(
-      () => true,
-      () => false,
-    );
-  await expect.poll(isThere, soon).toBe(true);
+  await expect.poll(() => succeeds(sweep.describe()), soon).toBe(true);
 });
 
 test('the status page shows the installation, and follows it', async () => {

@@ -8,6 +8,7 @@ import { isStale, postgresError } from '../../src/postgres/errors.ts';
 import { openLink } from '../support/link.ts';
 import { useOpened } from '../support/opened.ts';
 import { useDatabase } from '../support/postgres.ts';
+import { refusal } from '../support/refusal.ts';
 
 const database = useDatabase();
 const db = useOpened(async () => open());
@@ -139,9 +140,9 @@ test('an error of ours rolls a transaction back as it is; one of the database na
   expect(await db.query('SELECT * FROM kept')).toEqual([]);
   const ours = terminal('CONFIG_INVALID', 'No.');
   await expect(db.transaction(() => Promise.reject(ours))).rejects.toBe(ours);
-  const refused = db.transaction(({ client }) => client.query("SELECT 'secret-value'::integer"));
-  await expect(refused).rejects.toMatchObject({ code: 'DATABASE_REFUSED', kind: 'terminal' });
-  await refused.catch((error: Error) => expect(error.message).not.toContain('secret-value'));
+  const said = await refusal(db.transaction(({ client }) => client.query("SELECT 'secret-value'::integer")));
+  expect(said).toMatch(/^terminal DATABASE_REFUSED: /);
+  expect(said).not.toContain('secret-value');
 });
 
 // Unreachable and missing databases are in test/cli/failures.test.ts.
@@ -151,10 +152,9 @@ test.each([
   ...['#', '/', '?'].map((sign) => `postgres://me:1${sign}secret@127.0.0.1/calls`),
 ])('a URL that is none is refused, and no part of it is printed: %s', async (url) => {
   const other = open({ url });
-  const refusal = { code: 'DATABASE_URL_INVALID', kind: 'terminal' };
-  const asked = other.query('SELECT 1').finally(other.close);
-  await expect(asked).rejects.toMatchObject(refusal);
-  await expect(asked).rejects.not.toThrow(/secret/);
+  const said = await refusal(other.query('SELECT 1').finally(other.close));
+  expect(said).toMatch(/^terminal DATABASE_URL_INVALID: /);
+  expect(said).not.toContain('secret');
 });
 
 test('options that the server refuses are those of the URL', async () => {
@@ -177,37 +177,23 @@ test.each(['application_name=a@b', 'application_name=a/b@c&connect_timeout=9'])(
 
 test.each([
   ['INSERT INTO own (id) VALUES (1)', 'REFUSED', '23502, schema public, table own, column needed', 'DEFAULT'],
-  [
-    "INSERT INTO other VALUES (1, 'secret')",
-    'REFUSED',
-    '23503, schema public, table other, constraint other_id_fkey',
-    'CASCADE',
-  ],
+  ["INSERT INTO sub VALUES (1, 'secret')", 'REFUSED', '23503, schema public, table sub, constraint sub_id', 'CASCADE'],
   ['DROP VIEW theirs', 'REFUSED', '2BP01, view mine depends on view theirs', 'create your views again'],
   ["SELECT 'secret'::integer", 'REFUSED', '22P02', 'report the message'],
-  [
-    `DO $$ BEGIN RAISE 'no such user: x' USING ERRCODE = '08P01'; END $$`,
-    ...(['POOLING', '08P01, no such user: x', 'reader_url_file'] as const),
-  ],
+  ["DO $$ BEGIN RAISE 'no user: x' USING ERRCODE = '08P01'; END $$", 'POOLING', '08P01, no user: x', 'reader_url_file'],
   ['CREATE TABLE own ()', 'CONFLICT', '42P07, relation "own" already exists', 'Rename'],
   ['SELECT * FROM pg_authid', 'PERMISSION', '42501, permission denied for table pg_authid', 'Grant'],
   ['SELECT * FROM hidden', 'PERMISSION', '42501, query would be affected by row-level security policy', 'BYPASSRLS'],
-  [
-    "SET statement_timeout = 1; SELECT pg_sleep(5), 'secret'",
-    'TIMEOUT',
-    '57014, canceling statement',
-    'pg_stat_activity',
-  ],
+  ["SET statement_timeout = 1; SELECT pg_sleep(5), 'secret'", 'TIMEOUT', '57014, canceling', 'pg_stat_activity'],
   ['SET transaction_read_only = on; CREATE TABLE new ()', 'READ_ONLY', '25006, cannot execute CREATE', 'primary'],
 ])('an error of the database keeps its state and objects, and has a next step: %s', async (sql, code, reason, hint) => {
   await db.pool.query(`CREATE TABLE IF NOT EXISTS own (id integer PRIMARY KEY, needed text NOT NULL);
     CREATE TABLE IF NOT EXISTS hidden (); ALTER TABLE hidden ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
-    CREATE TABLE IF NOT EXISTS other (id integer REFERENCES own, t text);
+    CREATE TABLE IF NOT EXISTS sub (id integer CONSTRAINT sub_id REFERENCES own, t text);
     CREATE OR REPLACE VIEW theirs AS SELECT 1 AS one; CREATE OR REPLACE VIEW mine AS SELECT one FROM theirs`);
-  const refused = openOne().query(sql);
-  await expect(refused).rejects.toMatchObject({ code: `DATABASE_${code}`, hint: expect.stringContaining(hint) });
-  await expect(refused).rejects.toThrow(`(SQLSTATE ${reason}`);
-  await expect(refused).rejects.not.toThrow(/secret/);
+  const said = await refusal(openOne().query(sql));
+  for (const part of [`DATABASE_${code}: `, `(SQLSTATE ${reason}`, hint]) expect(said).toContain(part);
+  expect(said).not.toContain('secret');
 });
 
 test('a full pool is told apart from a server that is gone', async () => {

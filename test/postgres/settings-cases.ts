@@ -105,14 +105,7 @@ const drawSettings = (seed: number): Drawn => fc.sample(drawn, { seed, numRuns: 
 
 // A server with a database for each seed, one after the other.
 
-interface Server {
-  /** Of the owner of databases, who may create roles. */
-  readonly url: string;
-  /** Of a superuser. */
-  readonly adminUrl: string;
-  /** The same server behind a pooler in session mode. */
-  readonly pooledUrl?: string | undefined;
-}
+type Server = Pick<TestDatabase, 'url' | 'adminUrl'>;
 
 const firstDifference = (expected = '', found = ''): string => {
   let at = 0;
@@ -123,13 +116,10 @@ const firstDifference = (expected = '', found = ''): string => {
 const quoteValue = (name: string, value: string): string => (/path$/.test(name) ? value : `'${value}'`);
 
 /** A line for each difference under the settings of these seeds. PgBouncer stands before the server until the end of the test. */
-export const compareSeeds = async (
-  server: Pick<TestDatabase, 'url' | 'adminUrl'>,
-  seeds: readonly number[],
-): Promise<readonly string[]> => {
+export const compareSeeds = async (server: Server, seeds: readonly number[]): Promise<readonly string[]> => {
   const bouncer = await startBouncer(server.url, 'session', [ownRoleUrl(server.url, 'reader')]);
   onTestFinished(bouncer.close);
-  const { compare, close } = await openSettingsServer({ ...server, pooledUrl: bouncer.url });
+  const { compare, close } = await openSettingsServer(server, bouncer.url);
   onTestFinished(close);
   const differences: string[] = [];
   for (const [index, seed] of seeds.entries()) {
@@ -141,16 +131,15 @@ export const compareSeeds = async (
   return differences;
 };
 
-export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) => {
+/** @param server whose owner of databases may create roles @param pooledUrl of the same server behind a pooler in session mode */
+export const openSettingsServer = async ({ url, adminUrl }: Server, pooledUrl?: string) => {
   const admin = await connect(adminUrl);
   // Drawn for the server, these would end our own connection.
   for (const name of ['idle_session_timeout', 'statement_timeout', 'lock_timeout'])
     await admin.query(`SET ${name} = 0`);
   const owner = decodeURIComponent(new URL(url).username);
-  const { rows: providers } = await admin.query("SELECT collprovider = 'i' AS icu FROM pg_collation");
-  const hasProviders =
-    Number((await admin.query('SHOW server_version_num')).rows[0].server_version_num) >= 150_000 &&
-    providers.some(({ icu }) => icu);
+  const { rows } = await admin.query(`SELECT current_setting('server_version_num')::int >= 150000
+    AND EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') AS providers`);
   const known = new Set((await admin.query('SELECT name FROM pg_settings')).rows.map(({ name }) => name));
   const run = async (statements: readonly string[]): Promise<void> => {
     for (const sql of statements) await admin.query(sql);
@@ -197,7 +186,7 @@ export const openSettingsServer = async ({ url, adminUrl, pooledUrl }: Server) =
       .map((one) => `-c ${one.name}=${one.value.replaceAll(' ', '\\ ')}`);
     try {
       await run([
-        `CREATE DATABASE ${name} OWNER ${owner} TEMPLATE template0 ${hasProviders ? drawn.created : ''}`,
+        `CREATE DATABASE ${name} OWNER ${owner} TEMPLATE template0 ${rows[0].providers ? drawn.created : ''}`,
         withoutJit,
         ...statements,
       ]);

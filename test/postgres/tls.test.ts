@@ -2,7 +2,6 @@
  * PostgreSQL and Temporal behind TLS; stunnel ends that of clients of Temporal where it is installed. A valid certificate is accepted; an expired or wrong one is refused with a clear
  * error.
  */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, chown, writeFile } from 'node:fs/promises';
@@ -10,7 +9,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type TemporalConfig, temporalConfigSchema } from '../../schemas/config/temporal.ts';
+import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import { resolvePostgresAccount } from '../../src/local/embedded-postgres.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
@@ -22,8 +21,10 @@ import { useFolder } from '../support/folder.ts';
 import { endProcess } from '../support/installation.ts';
 import { listenOn } from '../support/listen.ts';
 import { runOnServer, startPostgres, useDatabase } from '../support/postgres.ts';
+import { refusal } from '../support/refusal.ts';
 import { useTemporal } from '../support/temporal.ts';
-import { until } from '../support/until.ts';
+import { startServer } from '../support/tools.ts';
+import { succeeds } from '../support/until.ts';
 
 const folder = useFolder('tls');
 const database = useDatabase();
@@ -61,18 +62,13 @@ const startStunnel = async ({ cert, key }: TestCertificate, to: string): Promise
   const port = await findFreePort();
   const [pair, file] = [join(folder, 'pair.pem'), join(folder, 'stunnel.conf')];
   await writeFile(pair, cert + key, { mode: 0o600 });
-  await writeFile(
-    file,
-    `foreground = yes\npid =\n[temporal]\naccept = 127.0.0.1:${port}\nconnect = ${to}\ncert = ${pair}\n`,
-  );
-  const tunnel = spawn(stunnel, [file], { stdio: 'ignore' });
-  onTestFinished(() => endProcess(tunnel, 'SIGTERM'));
-  await until('stunnel listens', async () => {
+  const service = `[temporal]\naccept = 127.0.0.1:${port}\nconnect = ${to}\ncert = ${pair}\n`;
+  await writeFile(file, `foreground = yes\npid =\n${service}`);
+  const tunnel = await startServer(stunnel, [file], () => {
     const socket = connect(port, '127.0.0.1');
-    const answers = await once(socket, 'connect').then(Boolean, () => false);
-    socket.destroy();
-    return answers;
+    return succeeds(once(socket, 'connect')).finally(() => socket.destroy());
   });
+  onTestFinished(() => endProcess(tunnel, 'SIGTERM'));
   return port;
 };
 
@@ -95,8 +91,7 @@ const askPostgres = async (certificate: TestCertificate, ca: TestCertificate): P
   url.port = String(await serveTls(certificate, new URL(database.url)));
   url.hostname = 'localhost';
   url.search = new URLSearchParams({ sslmode: 'verify-full', sslrootcert: await writeAuthority(ca) }).toString();
-  const db = openDatabase({ url: url.href, schema: 'public', application: 'test', purpose: 'store' });
-  return await db.query('SELECT 1 AS one').finally(db.close);
+  return await askAt(url.href);
 };
 
 const askAt = async (url: string): Promise<unknown> => {
@@ -117,32 +112,24 @@ test('a server that takes TLS only, as managed ones do, is named so, and works a
     await runOnServer(server.adminUrl, `ALTER SYSTEM SET ${setting}`);
   await writeFile(file, 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
   await runOnServer(server.adminUrl, 'SELECT pg_reload_conf()');
-  const refusal = { code: 'DATABASE_CREDENTIALS', hint: expect.stringContaining('sslmode=verify-full') };
-  await expect.poll(() => askAt(server.url).catch((error: unknown) => error)).toMatchObject(refusal);
-  await expect(askAt(server.url)).rejects.toThrow(/SQLSTATE 28000, .*no encryption/);
+  const said = / DATABASE_CREDENTIALS: .*SQLSTATE 28000, .*no encryption.*sslmode=verify-full/;
+  await expect.poll(() => refusal(askAt(server.url))).toMatch(said);
   await expect(askAt(`${server.url}?sslmode=require`)).rejects.toMatchObject({ code: 'DATABASE_UNTRUSTED' });
   const store = await openStore({ url: `${server.url}?sslmode=verify-full&sslrootcert=${paths.cert_file}` });
   expect(await store.epoch().finally(store.close)).toBe(0);
 });
 
 test.each([
-  ['TLS where the server has none', '?sslmode=require', 'DATABASE_UNTRUSTED', /takes no TLS connections\./],
-  [
-    'a missing file',
-    '?sslmode=verify-full&sslrootcert=/no/ca.pem',
-    'DATABASE_URL_INVALID',
-    /\(ENOENT, path \/no\/ca\.pem\)/,
-  ],
-])('%s is named', async (_, search, code, message) => {
-  await expect(askAt(database.url + search)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  ['TLS where the server has none', 'require', / DATABASE_UNTRUSTED: .*takes no TLS connections\./],
+  ['a missing file', 'verify-full&sslrootcert=/no/ca.pem', / DATABASE_URL_INVALID: .*\(ENOENT, path \/no\/ca\.pem\)/],
+])('%s is named', async (_, mode, said) => {
+  expect(await refusal(askAt(`${database.url}?sslmode=${mode}`))).toMatch(said);
 });
 
 const serveNode = (certificate: TestCertificate, address: string) => serveTls(certificate, new URL(`tls://${address}`));
-const connectAsClient = async (config: TemporalConfig, address: string) =>
-  (await connectClient(config, address)).connection;
-const connectAsWorker = (config: TemporalConfig, address: string) => connectWorker(config, address);
+const connectAsClient = async (...to: Parameters<typeof connectClient>) => (await connectClient(...to)).connection;
 const askTemporal =
-  (connectBy: typeof connectAsClient | typeof connectAsWorker, serve: typeof serveNode) =>
+  (connectBy: typeof connectAsClient | typeof connectWorker, serve: typeof serveNode) =>
   async (certificate: TestCertificate, ca: TestCertificate): Promise<unknown> => {
     const { address } = await useTemporal();
     const config = temporalConfigSchema.parse({ tls: { ca_file: await writeAuthority(ca) } });
@@ -151,7 +138,7 @@ const askTemporal =
     await connection.close();
     return info.serverVersion;
   };
-const askAsWorker = askTemporal(connectAsWorker, serveNode);
+const askAsWorker = askTemporal(connectWorker, serveNode);
 const askAsClient = askTemporal(connectAsClient, isStunnelInstalled ? startStunnel : serveNode);
 
 describe.each([
@@ -164,19 +151,16 @@ describe.each([
   });
 
   test.each(refused)('refuses %s', async (_name, certificate, ca, reason) => {
-    const refusal = { code, kind: 'terminal', message: expect.stringContaining(reason) };
-    await expect(ask(certificate, ca)).rejects.toMatchObject(refusal);
+    expect(await refusal(ask(certificate, ca))).toMatch(new RegExp(`^terminal ${code}: .*${reason}`));
   });
 });
 
 test.skipIf(!isStunnelInstalled)('a worker refuses a proxy that does not offer HTTP/2, and says so', async () => {
-  const refusal = { code: 'TEMPORAL_UNTRUSTED', message: expect.stringContaining('HTTP/2') };
-  const asked = askTemporal(connectAsWorker, startStunnel)(valid, valid);
-  await expect(asked).rejects.toMatchObject({ ...refusal, hint: expect.stringContaining('ALPN h2') });
+  const asked = askTemporal(connectWorker, startStunnel)(valid, valid);
+  expect(await refusal(asked)).toMatch(/ TEMPORAL_UNTRUSTED: .*HTTP\/2.*ALPN h2/);
 });
 
 test('a worker refuses the certificate of a CA as that of the server, and says so', async () => {
   const authority = makeCertificate({ isAuthority: true });
-  const refusal = { code: 'TEMPORAL_UNTRUSTED', message: expect.stringContaining('CaUsedAsEndEntity') };
-  await expect(askAsWorker(authority, authority)).rejects.toMatchObject(refusal);
+  expect(await refusal(askAsWorker(authority, authority))).toMatch(/ TEMPORAL_UNTRUSTED: .*CaUsedAsEndEntity/);
 });

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { removeStale } from '../../scripts/remove-stale.ts';
 import { useFolder } from '../support/folder.ts';
+import { read } from '../support/repository.ts';
 
 /** Written by `npm run build`, which `npm test` runs first. */
 const script = resolve(import.meta.dirname, '../../dist/scripts/is-current.js');
@@ -40,12 +41,9 @@ test('is current when every source is older than the build, and none was changed
 
 test('npm prepares a checkout without a second build, as npx does, because others run from dist', () => {
   mkdirSync(join(root, 'dist/scripts'), { recursive: true });
-  const { scripts } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../package.json'), 'utf8'));
-  const { prepare, current } = scripts;
-  writeFileSync(
-    join(root, 'package.json'),
-    JSON.stringify({ type: 'module', scripts: { prepare, current, build: 'echo builds' } }),
-  );
+  const { prepare, current } = JSON.parse(read('package.json')).scripts;
+  const scripts = { prepare, current, build: 'echo builds' };
+  writeFileSync(join(root, 'package.json'), JSON.stringify({ type: 'module', scripts }));
   const run = () => spawnSync('npm', ['run', 'prepare'], { cwd: root, encoding: 'utf8' }).stdout;
   writeFileSync(join(root, 'dist/scripts/is-current.js'), '');
   expect(run()).not.toContain('builds');

@@ -14,21 +14,20 @@ import {
 import {
   dayOf,
   daysBetween,
-  figuresOf,
   groupsOf,
   mondayOf,
   repeatsOf,
   provenShareOf as shareOf,
   sum,
+  weeksOf,
 } from '../marts/by-hand.ts';
 import { agentSideOf, talkOf, utterancesOf } from '../marts/talk.ts';
-import { read, root } from '../support/repository.ts';
+import { root } from '../support/repository.ts';
 
 const files = renderDbtSeeds();
 const calls = listSeedCalls();
 
-test('the seeds are current (npm run generate), and there are no others', () => {
-  for (const [path, text] of Object.entries(files)) expect(read(path), path).toBe(text);
+test('there are no other seeds than those that npm run generate writes', () => {
   const expected = [...Object.keys(files), ...Object.keys(expectedColumns).map(expectedPath)];
   const found = readdirSync(`${root}/dbt/integration_tests/seeds`).map((name) => `dbt/integration_tests/seeds/${name}`);
   expect(found.sort()).toEqual(expected.filter((path) => path.includes('/seeds/')).sort());
@@ -129,14 +128,7 @@ const counted: Readonly<Record<string, () => readonly Row[]>> = {
       }),
     );
   },
-  talk_weekly: () =>
-    groupsOf(
-      facts.filter(({ talk }) => talk.talk_status === 'ok'),
-      ({ day, campaign, agent }) => [mondayOf(day), campaign, agent],
-    ).map((some) => {
-      const [{ day, campaign, agent }] = some;
-      return { week: mondayOf(day), campaign, agent, ...figuresOf(some) };
-    }),
+  talk_weekly: () => weeksOf(facts.filter(({ talk }) => talk.talk_status === 'ok')),
   new_words: () => {
     const uses = facts.flatMap(({ business_day, call_id, words }) =>
       words.map((word) => ({ week: mondayOf(business_day), word, call_id })),

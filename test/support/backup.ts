@@ -1,11 +1,6 @@
 /** Sets a schema back to what it was, as a restore from a backup does. */
 import type pg from 'pg';
 
-interface Copied {
-  readonly name: string;
-  readonly columns: string;
-}
-
 /**
  * Remembers every table of a schema. The returned function sets them back while others use them, row by row. With the
  * statements of the empty schema, it drops everything and makes it anew with its sequences, as `pg_restore --clean`
@@ -13,7 +8,7 @@ interface Copied {
  */
 export const backUp = async (pool: pg.Pool, schema: string) => {
   const copy = `backup_${schema}_${Math.random().toString(36).slice(2)}`;
-  const { rows } = await pool.query<Copied>(
+  const { rows } = await pool.query<{ name: string; columns: string }>(
     `SELECT quote_ident(table_name) AS name, string_agg(quote_ident(column_name), ', ') AS columns
        FROM information_schema.columns JOIN information_schema.tables USING (table_catalog, table_schema, table_name)
       WHERE table_schema = $1 AND table_type = 'BASE TABLE' AND is_generated = 'NEVER' AND table_name <> 'migrations'

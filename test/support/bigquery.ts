@@ -36,12 +36,9 @@ export const useBigQuery = async () => {
 export const makeCheapEmulator = async (folder: string): Promise<string> => {
   const { program, home } = await locateEmulator({ log: console.error });
   const parser = home === undefined ? undefined : await installCompiledParser(join(dirname(program), 'python'));
-  const settings = {
-    PYTHONPATH: join(import.meta.dirname, 'emulator'),
-    ...(home === undefined ? {} : { HOME: home }),
-    ...(parser === undefined ? {} : { COMPILED_SQLGLOT: parser }),
-  };
-  const exported = Object.entries(settings).map(([name, value]) => `export ${name}='${value}'\n`);
+  const settings = { PYTHONPATH: join(import.meta.dirname, 'emulator'), HOME: home, COMPILED_SQLGLOT: parser };
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  const exported = given.map(([name, value]) => `export ${name}='${value}'\n`);
   const path = join(folder, 'bqemulator');
   await writeFile(path, `#!/bin/sh\n${exported.join('')}exec '${program}' "$@"\n`, { mode: 0o755 });
   return path;

@@ -1,6 +1,6 @@
 /** The built program as a user runs it: `npm test` builds it first. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { stringify } from 'yaml';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createDatabase } from './postgres.ts';
-import { startProgram } from './program.ts';
+import { type Surroundings, startProgram } from './program.ts';
 
 export interface CliResult {
   readonly code: number | null;
@@ -20,15 +20,10 @@ export interface CliResult {
 
 interface RunOptions {
   readonly input?: string | Buffer;
-  readonly deadlineMs?: number;
   /** A process for this run alone; by default the runs in a folder take turns in one, which loads the SDKs once. */
   readonly ownProcess?: boolean;
   /** As `ownProcess`. Called with all that was said so far, whenever something is. */
   readonly onStderr?: (said: string, child: ChildProcess) => unknown;
-}
-
-interface JsonOptions extends RunOptions {
-  readonly code?: number;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever a command reports
@@ -43,11 +38,6 @@ const withOwnData = (config: unknown, dataDir: string): unknown => {
 };
 
 const host = fileURLToPath(new URL('./cli-host.mjs', import.meta.url));
-
-interface Surroundings {
-  readonly cwd: string;
-  readonly env: NodeJS.ProcessEnv;
-}
 
 /** Configuration of a store alone: no service answers, and no webhooks come. */
 export const withoutService = (url: string) => ({
@@ -64,10 +54,11 @@ export const openCliFolder = async () => {
     await writeFile(join(path, name), content);
     return join(path, name);
   };
-  const turns = takeTurns({ cwd: path, env });
+  const surroundings = { cwd: path, env };
+  const turns = takeTurns(surroundings);
   const run = (args: readonly string[], options: RunOptions = {}): Promise<CliResult> =>
     options.ownProcess === true || options.onStderr !== undefined
-      ? runAlone(args, options, { cwd: path, env })
+      ? runAlone(args, options, surroundings)
       : turns.run(args, options);
   return {
     path,
@@ -75,10 +66,10 @@ export const openCliFolder = async () => {
     /** Runs `callsync` in the folder; killed after the deadline, so that a hanging command fails its test. */
     run,
     /** The same with --json: expects this exit code, and returns what the command reports. */
-    json: async (args: readonly string[], { code = 0, ...options }: JsonOptions = {}): Promise<Report> => {
+    json: async (args: readonly string[], { code = 0, ...options }: RunOptions & { readonly code?: number } = {}) => {
       const { stdout, ...ended } = await run([...args, '--json'], options);
       expect(ended, args.join(' ')).toMatchObject({ code });
-      return JSON.parse(stdout);
+      return JSON.parse(stdout) as Report;
     },
     /** Writes callsync.yaml. */
     configure: async (config: unknown): Promise<void> => {
@@ -108,19 +99,19 @@ export const openCliAndService = async (options: SimulatorOptions) => {
   return { simulator, ...(await openCli()) };
 };
 
-const usualDeadlineMs = 150_000;
+/** The result of a command, whose process is killed after the deadline. */
+const inTime = async (child: ChildProcess, result: Promise<CliResult>): Promise<CliResult> => {
+  const timer = setTimeout(() => child.kill('SIGKILL'), 150_000);
+  return await result.finally(() => clearTimeout(timer));
+};
 
-const runAlone = async (
-  args: readonly string[],
-  { input = '', deadlineMs = usualDeadlineMs, onStderr }: RunOptions,
-  surroundings: Surroundings,
-): Promise<CliResult> => {
+const runAlone = (args: readonly string[], { input = '', onStderr }: RunOptions, surroundings: Surroundings) => {
   const { child, ended, stdout, stderr } = startProgram(args, { input: String(input), ...surroundings });
   child.stderr.on('data', () => onStderr?.(stderr(), child));
-  const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
-  const code = await ended;
-  clearTimeout(timer);
-  return { code, stdout: stdout(), stderr: stderr() };
+  return inTime(
+    child,
+    ended.then((code) => ({ code, stdout: stdout(), stderr: stderr() })),
+  );
 };
 
 /** The host's answer: pieces of the written text, in base64, and the exit code at last. */
@@ -133,35 +124,29 @@ interface Said {
 const takeTurns = (surroundings: Surroundings) => {
   let running: ChildProcess | undefined;
   let turn: Promise<unknown> = Promise.resolve();
-  const start = (): ChildProcess => {
-    const child = fork(host, { ...surroundings, execArgv: [] });
-    child.once('exit', () => {
+  const start = (): ChildProcess =>
+    fork(host, { ...surroundings, execArgv: [] }).once('exit', () => {
       running = undefined;
     });
-    return child;
+  const runNext = async (child: ChildProcess, words: readonly string[], input: string | Buffer): Promise<CliResult> => {
+    const pieces: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] };
+    const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<readonly [Said]>;
+    child.send({ words, input: Buffer.from(input as string).toString('base64') });
+    let ended: number | undefined;
+    for await (const [{ code, ...said }] of messages) {
+      for (const name of ['stdout', 'stderr'] as const) pieces[name].push(Buffer.from(said[name] ?? '', 'base64'));
+      ended = code;
+      if (ended !== undefined) break;
+    }
+    const textOf = (name: keyof typeof pieces) => Buffer.concat(pieces[name]).toString('utf8');
+    return { code: ended ?? null, stdout: textOf('stdout'), stderr: textOf('stderr') };
   };
-  const runNext = (args: readonly string[], { input = '', deadlineMs = usualDeadlineMs }: RunOptions) =>
-    new Promise<CliResult>((resolve) => {
-      running ??= start();
-      const child = running;
-      const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
-      const pieces: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] };
-      const finish = (code: number | null): void => {
-        clearTimeout(timer);
-        child.off('message', listen).off('exit', finish);
-        const [stdout, stderr] = [pieces.stdout, pieces.stderr].map((all) => Buffer.concat(all).toString('utf8'));
-        resolve({ code, stdout: stdout as string, stderr: stderr as string });
-      };
-      const listen = ({ code, ...said }: Said): void => {
-        for (const name of ['stdout', 'stderr'] as const) pieces[name].push(Buffer.from(said[name] ?? '', 'base64'));
-        if (code !== undefined) finish(code);
-      };
-      child.on('message', listen).once('exit', finish);
-      child.send({ words: args, input: Buffer.from(input as string).toString('base64') });
-    });
   return {
-    run: (args: readonly string[], options: RunOptions) => {
-      const result = turn.then(() => runNext(args, options));
+    run: (args: readonly string[], { input = '' }: RunOptions) => {
+      const result = turn.then(() => {
+        running ??= start();
+        return inTime(running, runNext(running, args, input));
+      });
       turn = result;
       return result;
     },

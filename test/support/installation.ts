@@ -142,11 +142,8 @@ export const useInstallation = (input: () => Parameters<typeof install>[0]): Ins
 
 /** Deletes the schedules of an installation; those that are not there are left out. */
 export const deleteSchedules = async ({ client, prefix }: Pick<Installation, 'client' | 'prefix'>): Promise<void> => {
-  for (const id of schedulesOf(prefix))
-    await client.schedule
-      .getHandle(id)
-      .delete()
-      .catch(() => undefined);
+  const handles = schedulesOf(prefix).map((id) => client.schedule.getHandle(id));
+  await Promise.allSettled(handles.map((handle) => handle.delete()));
 };
 
 /** Ends a process by its id and waits until it is gone. */

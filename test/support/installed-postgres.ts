@@ -12,7 +12,7 @@ import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { endProcess } from './installation.ts';
 import { makeServerFolder, runOnServer, type TestDatabase } from './postgres.ts';
 import { copyMaven, run as runLine } from './tools.ts';
-import { until } from './until.ts';
+import { succeeds, until } from './until.ts';
 
 const run = promisify(execFile);
 
@@ -61,19 +61,15 @@ export const startInstalledPostgres = async (programs: string) => {
       copies += 1;
       const file = join(home, `dump-${copies}`);
       await run(join(programs, 'pg_dump'), ['-Fc', '-n', schema, '-f', file, url]);
-      return async () => {
-        const options = ['--clean', '--if-exists', '--single-transaction'];
+      const options = ['--clean', '--if-exists', '--single-transaction', `--dbname=${url}`];
+      const restore = async (): Promise<void> => {
+        const restoring = run(join(programs, 'pg_restore'), [...options, file]);
         // Workers hold locks in an order of their own; nothing was restored then.
-        for (let restored = false; !restored; ) {
-          restored = await run(join(programs, 'pg_restore'), [...options, `--dbname=${url}`, file]).then(
-            () => true,
-            (error: Error) => {
-              if (!error.message.includes('deadlock detected')) throw error;
-              return false;
-            },
-          );
-        }
+        await restoring.catch((fault: Error) =>
+          /deadlock detected/.test(fault.message) ? restore() : Promise.reject(fault),
+        );
       };
+      return restore;
     },
     /** A copy of the data directory; what it returns stops the server, puts the copy back and starts the server. */
     copyData: async () => {
@@ -110,11 +106,7 @@ export const startInstalledPostgres = async (programs: string) => {
 export const answers = async (url: string): Promise<boolean> => {
   const client = new pg.Client({ connectionString: url });
   client.on('error', () => undefined);
-  const isThere = client.connect().then(
-    () => true,
-    () => false,
-  );
-  return await isThere.finally(() => client.end().catch(() => undefined));
+  return await succeeds(client.connect()).finally(() => client.end().catch(() => undefined));
 };
 
 /** The programs of a release, from its package in Maven. The account of the server may read their folder, unlike the cache. */

@@ -1,5 +1,4 @@
 /** Keycloak of its package in Maven, as the identity provider of a realm with one machine client. */
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,8 +6,8 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { writeCertificate } from './certificate.ts';
 import { endProcess } from './installation.ts';
-import { copyMaven, run } from './tools.ts';
-import { until } from './until.ts';
+import { copyMaven, run, startServer } from './tools.ts';
+import { succeeds } from './until.ts';
 
 export const keycloakVersion = '26.7.3';
 
@@ -56,25 +55,8 @@ export const startKeycloak = async (folder: string) => {
     ...{ PATH: process.env.PATH, HOME: folder, KC_BOOTSTRAP_ADMIN_USERNAME: admin, KC_BOOTSTRAP_ADMIN_PASSWORD: admin },
     JAVA_OPTS_APPEND: '-XX:TieredStopAtLevel=1',
   };
-  const answers = (): Promise<boolean> =>
-    fetch(`${url}/realms/master`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  const launch = async () => {
-    const child = spawn(join(home, 'bin/kc.sh'), args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
-    await until(
-      'Keycloak answers',
-      () => {
-        if (child.exitCode !== null) throw new Error(`Keycloak ended: ${said}`);
-        return answers();
-      },
-      400_000,
-    );
-    return child;
-  };
+  const answers = () => succeeds(fetch(`${url}/realms/master`).then(({ ok }) => ok || Promise.reject(Error())));
+  const launch = () => startServer(join(home, 'bin/kc.sh'), args, answers, { env, deadlineMs: 400_000 });
   let child = await launch();
 
   const post = (path: string, form: Record<string, string>) =>
@@ -120,7 +102,6 @@ export const startKeycloak = async (folder: string) => {
         async (answer) => ((await answer.json()) as { readonly active?: boolean }).active,
         () => undefined,
       ),
-    stop: () => endProcess(child, 'SIGTERM'),
     start: async () => {
       child = await launch();
     },

@@ -1,4 +1,5 @@
 /** The addresses on which a process and its descendants listen, as Linux tells; elsewhere nothing is known. */
+import { execFileSync } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 
@@ -19,14 +20,8 @@ export const takePorts = (...ports: readonly number[]) => {
 /** `address:port` in the kernel's hexadecimal, of IPv4 and IPv6 sockets; empty where /proc does not tell. */
 export const listeningOf = async (pid: number): Promise<string[]> => {
   const sockets = await listeningSockets();
-  const found = new Set<string>();
-  for (const one of await descendantsOf(pid)) {
-    for (const inode of await socketsOf(one)) {
-      const address = sockets.get(inode);
-      if (address !== undefined) found.add(address);
-    }
-  }
-  return [...found];
+  const inodes = await Promise.all(descendantsOf(pid).map(socketsOf));
+  return inodes.flat().flatMap((inode) => sockets.get(inode) ?? []);
 };
 
 /** 127.0.0.0/8, ::1, or 127.0.0.0/8 mapped into IPv6; the kernel writes each 32 bits in the machine's byte order. */
@@ -46,25 +41,16 @@ const listeningSockets = async (): Promise<Map<string, string>> => {
   return sockets;
 };
 
-const descendantsOf = async (pid: number): Promise<number[]> => {
-  const children = new Map<number, number[]>();
-  for (const name of await readdir('/proc').catch(() => [])) {
-    if (!/^\d+$/.test(name)) continue;
-    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
-    // The name of the program, in parentheses, may hold anything.
-    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-    children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
-  }
+const descendantsOf = (pid: number): number[] => {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  const processes = lines.map((line) => line.trim().split(/\s+/).map(Number));
   const found = [pid];
-  for (const one of found) found.push(...(children.get(one) ?? []));
+  for (const one of found) found.push(...processes.flatMap(([child = 0, parent]) => (parent === one ? [child] : [])));
   return found;
 };
 
 const socketsOf = async (pid: number): Promise<string[]> => {
-  const inodes: string[] = [];
-  for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
-    const inode = /^socket:\[(\d+)\]$/.exec(await readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))?.[1];
-    if (inode !== undefined) inodes.push(inode);
-  }
-  return inodes;
+  const files = await readdir(`/proc/${pid}/fd`).catch(() => []);
+  const targets = await Promise.all(files.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
+  return targets.flatMap((target) => /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []);
 };

@@ -10,10 +10,8 @@ const createLocalLease = (): Options['lease'] => {
   return {
     run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
       const turn = (tails.get(name) ?? Promise.resolve()).then(() => work(new AbortController().signal));
-      tails.set(
-        name,
-        turn.catch(() => undefined),
-      );
+      const tail = turn.catch(() => undefined);
+      tails.set(name, tail);
       return turn;
     },
   };

@@ -1,5 +1,4 @@
 /** A real PgBouncer before a database; `undefined` where none is installed. */
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +7,7 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { endProcess } from './installation.ts';
 import { answers } from './installed-postgres.ts';
 import { createDatabase } from './postgres.ts';
-import { until } from './until.ts';
+import { startServer } from './tools.ts';
 
 /** Where Debian has it. */
 export const pgbouncer = '/usr/sbin/pgbouncer';
@@ -37,13 +36,8 @@ export const startBouncer = async (
       `unix_socket_dir =\nauth_type = plain\nauth_file = ${users}\npool_mode = ${mode}\ndefault_pool_size = 60\n`,
   );
   if (account !== undefined) for (const path of [folder, users, file]) await chown(path, account.uid, account.gid);
-  const child = spawn(pgbouncer, [file], {
-    ...account,
-    cwd: '/',
-    stdio: 'ignore',
-  });
   url.port = String(port);
-  await until('PgBouncer answers', () => answers(url.href));
+  const child = await startServer(pgbouncer, [file], () => answers(url.href), { ...account, cwd: '/' });
   return {
     url: url.href,
     close: async () => {

@@ -225,10 +225,6 @@ const countWaiting = async (db: Queryable): Promise<number> =>
 
 /** Until `work` has ended, or so many sessions of the database wait for a lock. */
 export const untilBlocked = async (db: Queryable, work: Promise<unknown>, sessions = 1): Promise<void> => {
-  let isDone = false;
-  const end = () => {
-    isDone = true;
-  };
-  work.then(end, end);
-  while (!isDone && (await countWaiting(db)) < sessions);
+  const ended = work.catch(() => undefined).then(() => sessions);
+  while ((await Promise.race([ended, countWaiting(db)])) < sessions);
 };

@@ -22,8 +22,6 @@ declare module 'vitest' {
   }
 }
 
-export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
-
 /** A server of one's own, for tests that stop or kill it; the others share one through `createDatabase`. */
 export const startPostgres = async () => {
   const dataDir = await makeServerFolder();

@@ -1,13 +1,11 @@
 /** Real proxies before receivers, each with the very block of docs/guides/proxies.md, on addresses of loopback. */
-import { spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { makeCertificate } from './certificate.ts';
 import { endProcess } from './installation.ts';
 import { read } from './repository.ts';
-import { installDebian, run } from './tools.ts';
-import { until } from './until.ts';
+import { installDebian, run, startServer } from './tools.ts';
 
 const page = read('docs/guides/proxies.md');
 
@@ -68,8 +66,8 @@ export const startListProxy = async (input: { port: number; upstream: string; fo
     location / { ${inForce} proxy_pass ${new URL(upstream).origin}; } } }`;
   const file = join(folder, 'list.conf');
   await writeFile(file, `daemon off; user root; pid ${folder}/list.pid; error_log ${folder}/list.log;\n${block}`);
-  const child = spawn(kinds.nginx.program, kinds.nginx.args(file), { stdio: 'ignore' });
-  await until('nginx listens', () => fetch(`http://127.0.0.1:${port}/`).then(Boolean, () => child.exitCode !== null));
+  const answers = () => fetch(`http://127.0.0.1:${port}/`).then(Boolean, () => false);
+  const child = await startServer(kinds.nginx.program, kinds.nginx.args(file), answers);
   const statuses = async () => (await readFile(log, 'utf8')).trim().split('\n');
   return { statuses, close: () => endProcess(child, 'SIGTERM') };
 };
@@ -121,17 +119,8 @@ export const startProxy = async (
   await writeFile(`${certificate}.pem`, cert + key);
   await writeFile(`${certificate}.key`, key);
   await writeFile(path, file(change(block), folder, port));
-  const child = spawn(program, args(path), {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { HOME: folder, PATH: process.env.PATH },
-  });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
   const url = `https://localhost:${port}/webhook`;
   const get = () => fetch(url.replace('https', 'http')).then(Boolean, (error) => error.cause?.code !== 'ECONNREFUSED');
-  await until(`${name} listens`, () => {
-    if (child.exitCode !== null) throw new Error(`${name} ended: ${said}`);
-    return get();
-  });
+  const child = await startServer(program, args(path), get, { env: { HOME: folder, PATH: process.env.PATH } });
   return { url, ca: cert, close: () => endProcess(child, 'SIGTERM') };
 };

@@ -1,11 +1,8 @@
 /** A door that test processes knock at: the server behind it starts with the first knock, and serves the whole run. */
 import { listen } from './listen.ts';
 
-export interface SharedServer<Facts> {
-  /** The answer to every knock. */
-  readonly facts: Facts;
-  dispose(): Promise<void>;
-}
+/** With the answer to every knock. */
+type SharedServer<Facts> = { readonly facts: Facts; dispose(): Promise<void> };
 
 export const openDoor = async <Facts>(start: () => Promise<SharedServer<Facts>>) => {
   let shared: Promise<SharedServer<Facts>> | undefined;

@@ -42,10 +42,8 @@ export type Trouble =
 
 export type StrictBigquery = Awaited<ReturnType<typeof startStrictBigquery>>;
 
-interface StoredJob {
-  resource: Record<string, unknown>;
-  finished: Promise<void>;
-}
+type Job = NonNullable<Arrival['job']>;
+type StoredJob = { resource: Record<string, unknown>; finished: Promise<void> };
 
 export const startStrictBigquery = async (options: { readonly upstream: string }) => {
   const jobs = new Map<string, StoredJob>();
@@ -65,19 +63,9 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
   };
 
   /** Takes a job among those under way; says how it ends if others stand in its way. */
-  const begin = (
-    { id, kind, sql, destination, createDisposition }: NonNullable<Arrival['job']>,
-    media: Arrival['media'],
-  ) => {
-    if (
-      media !== undefined &&
-      Math.max(
-        ...media.bytes
-          .toString()
-          .split('\n')
-          .map(({ length }) => length),
-      ) > limits.rowBytes
-    )
+  const begin = ({ id, kind, sql, destination, createDisposition }: Job, media: Arrival['media']) => {
+    const rows = media?.bytes.toString().split('\n') ?? [];
+    if (rows.some(({ length }) => length > limits.rowBytes))
       return { reason: 'invalid', message: `Error while reading data: Row size is larger than: ${limits.rowBytes}.` };
     if (kind === 'load' && createDisposition === 'CREATE_NEVER' && !tables.has(destination ?? ''))
       return { reason: 'notFound', message: `Not found: Table ${destination}` };
@@ -90,20 +78,15 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
     return { reason: 'invalidQuery', message };
   };
 
-  const runJob = (arrival: Arrival, job: StoredJob, trouble: Trouble | undefined): void => {
-    const { id, kind } = arrival.job as NonNullable<Arrival['job']>;
-    const conflict = begin(arrival.job as NonNullable<Arrival['job']>, arrival.media);
+  const runJob = (arrival: Arrival, asked: Job, job: StoredJob, trouble: Trouble | undefined): void => {
+    const { id, kind } = asked;
+    const conflict = begin(asked, arrival.media);
     const work = async (): Promise<void> => {
       try {
         const fault = trouble?.kind === 'job-error' ? trouble : conflict;
-        if (fault !== undefined) return finish(job, { errorResult: { reason: fault.reason, message: fault.message } });
-        const answer = await forward(gunzipMedia(arrival));
-        const body = JSON.parse(answer.body) as {
-          status?: { errorResult?: unknown };
-          error?: { errors?: readonly unknown[] };
-        };
-        if (body.error !== undefined) finish(job, { errorResult: body.error.errors?.[0] ?? body.error });
-        else finish(job, { errorResult: body.status?.errorResult });
+        if (fault !== undefined) return finish(job, { reason: fault.reason, message: fault.message });
+        const { status, error } = JSON.parse((await forward(gunzipMedia(arrival))).body);
+        finish(job, error === undefined ? status?.errorResult : (error.errors?.[0] ?? error));
       } finally {
         underWay.delete(id);
         if (kind !== 'query') await listener(`${kind}-done`);
@@ -113,8 +96,8 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
     turn = job.finished.catch(() => undefined);
   };
 
-  const submit = async (arrival: Arrival, response: ServerResponse): Promise<void> => {
-    const { id, kind } = arrival.job as NonNullable<Arrival['job']>;
+  const submit = async (arrival: Arrival, asked: Job, response: ServerResponse): Promise<void> => {
+    const { id, kind } = asked;
     if (kind !== 'query') await listener(`${kind}-asked`);
     const trouble = kind === 'query' ? undefined : troubles[kind].shift();
     if (trouble?.kind === 'lost-request') return void response.destroy();
@@ -127,7 +110,7 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
     jobs.set(id, job);
     accepted[kind] += 1;
     if (kind !== 'query') await listener(`${kind}-accepted`);
-    runJob(arrival, job, trouble);
+    runJob(arrival, asked, job, trouble);
     if (trouble?.kind === 'lost-response') return void response.destroy();
     answer(response, 200, JSON.stringify(job.resource));
     if (kind !== 'query') await listener(`${kind}-answered`);
@@ -135,7 +118,7 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const arrival = await parseArrival(request);
-    if (arrival.job !== undefined && !arrival.dryRun) return await submit(arrival, response);
+    if (arrival.job !== undefined && !arrival.dryRun) return await submit(arrival, arrival.job, response);
     const trouble = troubles.other.shift();
     if (trouble?.kind === 'lost-request') return void response.destroy();
     if (trouble?.kind === 'refused') return answerError(response, trouble.error);
@@ -192,9 +175,8 @@ export const startStrictBigquery = async (options: { readonly upstream: string }
   };
 };
 
-const finish = (job: StoredJob, result: { readonly errorResult?: unknown }): void => {
-  const status = result.errorResult === undefined ? {} : { errorResult: result.errorResult };
-  job.resource = { ...job.resource, status: { state: 'DONE', ...status } };
+const finish = (job: StoredJob, errorResult: unknown): void => {
+  job.resource = { ...job.resource, status: { state: 'DONE', errorResult } };
 };
 
 /** The emulator does not unpack what it is sent. */
@@ -229,28 +211,16 @@ const parseArrival = async (request: IncomingMessage) => {
   return { method, url, project: path?.[1] ?? '', headers, body, ...asked, ...parseTableRequest(method, rest, body) };
 };
 
-interface JobBody {
-  readonly jobReference?: { readonly jobId?: string };
-  readonly configuration: {
-    readonly dryRun?: boolean;
-    readonly query?: { readonly query: string };
-    readonly load?: {
-      readonly createDisposition?: string;
-      readonly destinationTable: { readonly datasetId: string; readonly tableId: string };
-    };
-  };
-}
-
 const parseJob = (url: string, type: string, body: Buffer) => {
   const media = url.startsWith('/upload') ? splitMultipart(type, body) : undefined;
-  const { jobReference, configuration } = JSON.parse((media?.json ?? body).toString()) as JobBody;
-  const sql = configuration.query?.query ?? '';
+  const { jobReference, configuration } = JSON.parse((media?.json ?? body).toString());
+  const sql: string = configuration.query?.query ?? '';
   const { destinationTable: target, createDisposition } = configuration.load ?? {};
-  const id = jobReference?.jobId ?? `unnamed_${Math.random()}`;
+  const id: string = jobReference?.jobId ?? `unnamed_${Math.random()}`;
   /** `script` changes something, `query` only reads. */
   const ofQuery = changedTables(sql).length > 0 ? ('script' as const) : ('query' as const);
   const kind = target === undefined ? ofQuery : ('load' as const);
-  const destination = target && `${target.datasetId}.${target.tableId}`;
+  const destination: string | undefined = target && `${target.datasetId}.${target.tableId}`;
   return { dryRun: configuration.dryRun === true, job: { id, kind, sql, destination, createDisposition }, media };
 };
 
@@ -271,7 +241,7 @@ const splitMultipart = (type: string, body: Buffer) => {
 /** Tables (`dataset.table`) that the statements of a script change. */
 const changedTables = (sql: string): string[] => {
   const statement = /\b(?:INSERT INTO|MERGE|DELETE FROM|UPDATE)\s+`?(?:[\w-]+\.)?(\w+\.\w+)`?/gi;
-  return [...new Set([...sql.matchAll(statement)].map((match) => match[1] as string))];
+  return [...new Set([...sql.matchAll(statement)].map(([, table = '']) => table))];
 };
 
 const parseTableRequest = (method: string, path: string, body: Buffer) => {
@@ -281,8 +251,7 @@ const parseTableRequest = (method: string, path: string, body: Buffer) => {
   const [, dataset, table] = tables;
   if (method === 'DELETE') return { ...none, dropped: `${dataset}.${table}` };
   if (method !== 'POST') return none;
-  const made = JSON.parse(body.toString()) as { tableReference: { tableId: string }; expirationTime?: string };
-  const { tableId } = made.tableReference;
-  const { expirationTime = null } = made;
+  const { tableReference, expirationTime = null } = JSON.parse(body.toString());
+  const { tableId } = tableReference as { tableId: string };
   return { ...none, made: { name: `${dataset}.${tableId}`, staging: tableId.includes('staging'), expirationTime } };
 };

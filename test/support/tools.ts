@@ -7,6 +7,7 @@ import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { read, root } from './repository.ts';
+import { until } from './until.ts';
 
 export { root };
 
@@ -32,6 +33,21 @@ export const run = async (line: string, { cwd = root, env = cleanEnvironment }: 
   const [code] = (await once(child, 'close')) as [number | null];
   if (code !== 0) throw new Error(`${line} ended with ${code}:\n${said.slice(-8_000)}`);
   return output;
+};
+
+/** Starts a server, and waits until it answers. @throws with its words when it ends before @returns its process */
+export const startServer = async (
+  command: string,
+  args: readonly string[],
+  answers: () => Promise<boolean>,
+  { deadlineMs, ...options }: RunOptions & { readonly uid?: number; readonly gid?: number; deadlineMs?: number } = {},
+) => {
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+  const isThere = () => (child.exitCode === null ? answers() : Promise.reject(new Error(`${command} ended: ${said}`)));
+  await until(`${command} answers`, isThere, deadlineMs);
+  return child;
 };
 
 /** Installs packages of Debian whose program is missing; needs root. @param packages each name with the path of a program of it */

@@ -1,11 +1,10 @@
 /** A real toxiproxy: a TCP proxy a server, whose connections become slow, are reset, or reach nothing. */
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { cacheFolderOf, findInstalled, isExecutable } from '../../src/local/locate-program.ts';
 import { endProcess } from './installation.ts';
-import { run } from './tools.ts';
-import { until } from './until.ts';
+import { run, startServer } from './tools.ts';
+import { succeeds } from './until.ts';
 
 const version = '2.12.0';
 
@@ -34,7 +33,6 @@ export const allFaults = Object.keys(faults) as Fault[];
 /** @param upstreams `host:port` of each server */
 export const startToxiproxy = async <Name extends string>(upstreams: Readonly<Record<Name, string>>) => {
   const port = await findFreePort();
-  const server = spawn(await locateProgram(), ['-host', '127.0.0.1', '-port', String(port)], { stdio: 'ignore' });
   const ask = async (path: string, body?: unknown): Promise<unknown> => {
     const method = body === undefined ? 'GET' : 'POST';
     const answer = await fetch(`http://127.0.0.1:${port}/${path}`, { method, body: JSON.stringify(body) });
@@ -42,7 +40,8 @@ export const startToxiproxy = async <Name extends string>(upstreams: Readonly<Re
     if (!answer.ok) throw new Error(`toxiproxy answers ${answer.status} to ${path}: ${text}`);
     return text === '' ? undefined : JSON.parse(text);
   };
-  await until('toxiproxy answers', () => ask('version').then(Boolean, () => false));
+  const args = ['-host', '127.0.0.1', '-port', String(port)];
+  const server = await startServer(await locateProgram(), args, () => succeeds(ask('version')));
   const addresses: Partial<Record<Name, string>> = {};
   for (const [name, upstream] of Object.entries(upstreams) as [Name, string][]) {
     const made = await ask('proxies', { name, upstream, listen: '127.0.0.1:0', enabled: true });

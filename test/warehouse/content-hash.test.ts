@@ -37,16 +37,14 @@ test('values that move from one place to another change the hash', () => {
     return contentHash({ ...rows, utterances });
   };
   const hashes = [
-    [1, 2],
-    [2, 1],
-    [1, null],
-  ].map((start) => words(['ab', 'c'], start));
-  const others = [
-    ['a', 'bc'],
-    ['ab', null],
-    ['ab', ''],
-  ].map((value) => words(value, [1, 2]));
-  expect(new Set([...hashes, ...others]).size).toBe(6);
+    words(['ab', 'c'], [1, 2]),
+    words(['ab', 'c'], [2, 1]),
+    words(['ab', 'c'], [1, null]),
+    words(['a', 'bc'], [1, 2]),
+    words(['ab', null], [1, 2]),
+    words(['ab', ''], [1, 2]),
+  ];
+  expect(new Set(hashes).size).toBe(6);
 });
 
 const otherValue = (type: string, value: unknown): unknown => {

@@ -2,16 +2,8 @@
 import type { Readings } from '../../../src/health/conditions.ts';
 
 export const warehouse: Readings['warehouses'][number] = {
-  ...{
-    name: 'main',
-    pending: 4_000_000,
-    liveOldestAge: 3,
-    erasureOldestAge: null,
-    lastError: null,
-    loaded: 61,
-    refused: 0,
-  },
-  ...{ lastLoadAt: 1_002_000, newestVisible: 1_000_000, refusal: null },
+  ...{ name: 'main', pending: 4_000_000, liveOldestAge: 3, erasureOldestAge: null, lastError: null, loaded: 61 },
+  ...{ lastLoadAt: 1_002_000, newestVisible: 1_000_000, refused: 0, refusal: null },
 };
 
 export const healthy: Readings = {

@@ -13,6 +13,8 @@ const signingSecret = 'a shared secret';
 export type Site = Awaited<ReturnType<typeof openSite>>;
 
 const daysAgo = (days: number) => new Date((Math.floor(Date.now() / 86_400_000) - days) * 86_400_000).toISOString();
+/** Whole days that continuous sync does not read any more. */
+const sixDays = { from: daysAgo(14), to: daysAgo(8) };
 /** A running `callsync up`; `ann` may act, with the token `act`. @param config more of its configuration */
 export const openSite = async (config: Record<string, unknown> = {}) => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-token-'));
@@ -23,21 +25,11 @@ export const openSite = async (config: Record<string, unknown> = {}) => {
   const site = await install({
     simulator: {
       seed: 14,
-      // Ten calls in each of six whole days that continuous sync does not read any more, and live ones.
-      calls: {
-        count: 60,
-        utterances: 2,
-        from: daysAgo(14),
-        to: daysAgo(8),
-        density: 'even',
-        otherShare: 0,
-        lateShare: 0,
-      },
+      // Ten calls in each of them, and live ones.
+      calls: { count: 60, utterances: 2, ...sixDays, density: 'even', otherShare: 0, lateShare: 0 },
       live: { callsPerSecond: 2, processingSeconds: 0.2 },
-      rateLimit: { requests: 0 },
       webhooks: { url: webhook, secret: signingSecret },
     },
-    source: { limits: { requests: 400, per_s: 1 } },
     config: {
       webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: signingSecret }] },
       sync: { settle: '1s', interval: '5s' },
@@ -73,25 +65,20 @@ export const openSite = async (config: Record<string, unknown> = {}) => {
   };
 };
 
-/** In another database of the same server: a database that is used cannot be closed from within. */
-const onServer = ({ databaseUrl }: Site, sql: string) => runOnServer(new URL('/postgres', databaseUrl).href, sql);
-
 /** The database takes no new connection, and the receiver loses its own, until the returned function is called. */
-export const awayDatabase = async (site: Site): Promise<() => Promise<void>> => {
-  const name = new URL(site.databaseUrl).pathname.slice(1);
-  await onServer(site, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-  await onServer(
-    site,
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE datname = '${name}' AND application_name = 'callsync receiver'`,
-  );
-  return async () => void (await onServer(site, `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`));
+export const awayDatabase = async ({ databaseUrl }: Site): Promise<() => Promise<void>> => {
+  const name = new URL(databaseUrl).pathname.slice(1);
+  // A database that is used cannot be closed from within.
+  const run = (sql: string) => runOnServer(new URL('/postgres', databaseUrl).href, sql);
+  await run(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = '${name}' AND application_name = 'callsync receiver'`);
+  return async () => void (await run(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`));
 };
 
 /** Nobody writes to a table until the returned function is called. */
 export const lockTable = async ({ databaseUrl }: Site, table: string): Promise<() => Promise<void>> => {
   const client = await connect(databaseUrl);
-  await client.query('BEGIN');
-  await client.query(`LOCK TABLE ${table} IN EXCLUSIVE MODE`);
+  await client.query(`BEGIN; LOCK TABLE ${table} IN EXCLUSIVE MODE`);
   return () => client.end();
 };

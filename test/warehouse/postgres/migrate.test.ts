@@ -4,6 +4,7 @@ import { checkPostgresAccess } from '../../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import { openPostgres } from '../../support/open-postgres.ts';
 import { connect, roleForTest } from '../../support/postgres.ts';
+import { refusal } from '../../support/refusal.ts';
 import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
 import { describeOpenTransaction } from './open-transaction-cases.ts';
 
@@ -58,13 +59,10 @@ test('loads into young tables keep to their indexes, and nobody keeps samples of
       { name: 'changes', all: 1, added: 400, read: 0 },
       { name: 'utterances', all: 1, added: 800, read: 0 },
     ]);
-  const { rows } = await admin.query(
-    `SELECT attname, attstattarget FROM pg_attribute WHERE attrelid = 'calls.utterances'::regclass AND attnum > 0 ORDER BY attnum`,
-  );
-  const sampled = rows.filter(({ attstattarget }) => attstattarget !== 0).map(({ attstattarget }) => attstattarget);
-  expect(new Set(sampled)).toEqual(new Set([30]));
-  const others = rows.filter(({ attstattarget }) => attstattarget === 0).map(({ attname }) => attname);
-  expect(others).toEqual(['content', 'word_values', 'word_starts', 'word_lengths', 'word_scores']);
+  const { rows } = await admin.query(`SELECT attstattarget AS target, array_agg(attname::text ORDER BY attnum) AS names
+    FROM pg_attribute WHERE attrelid = 'calls.utterances'::regclass AND attnum > 0 GROUP BY 1 ORDER BY 1`);
+  const unsampled = ['content', 'word_values', 'word_starts', 'word_lengths', 'word_scores'];
+  expect(rows).toEqual([{ target: 0, names: unsampled }, expect.objectContaining({ target: 30 })]);
 });
 
 test('a schema made beforehand is used by a user that may create in it, and in nothing else', async () => {
@@ -92,9 +90,8 @@ test.each([
   await warehouse.migrate();
   const calls = [makeCall({ callId: 'c-1' })];
   expect(await warehouse.load(makeBatch({ calls }))).toMatchObject({ changed: 1 });
-  expect(await warehouse.load(makeBatch({ calls: [], tombstones: [makeTombstone('c-1', 2, [])] }))).toMatchObject({
-    changed: 1,
-  });
+  const erasure = makeBatch({ tombstones: [makeTombstone('c-1', 2, [])] });
+  expect(await warehouse.load(erasure)).toMatchObject({ changed: 1 });
 });
 
 test('a required column without a value is named', async () => {
@@ -103,9 +100,6 @@ test('a required column without a value is named', async () => {
   await admin.query('ALTER TABLE calls.tags ADD COLUMN reviewer text NOT NULL');
   const warehouse = open();
   const calls = [makeCall({ callId: 'c-1' })];
-  await expect(warehouse.load(makeBatch({ calls }))).rejects.toMatchObject({
-    code: 'DATABASE_REFUSED',
-    message: expect.stringContaining('SQLSTATE 23502, schema calls, table tags, column reviewer'),
-    hint: expect.stringContaining('give it a DEFAULT'),
-  });
+  const why = / DATABASE_REFUSED: .*SQLSTATE 23502, schema calls, table tags, column reviewer.*give it a DEFAULT/;
+  expect(await refusal(warehouse.load(makeBatch({ calls })))).toMatch(why);
 });

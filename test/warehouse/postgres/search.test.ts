@@ -4,10 +4,10 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
 import { readSpeaker } from '../../../src/marts/mart.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
-import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
-import type { SearchHit, SearchRequest, TranscriptSearch } from '../../../src/warehouse/search.ts';
+import type { SearchHit, SearchRequest } from '../../../src/warehouse/search.ts';
 import { openPostgres } from '../../support/open-postgres.ts';
-import { connect } from '../../support/postgres.ts';
+import { connect, roleForTest } from '../../support/postgres.ts';
+import { refusal } from '../../support/refusal.ts';
 import { collect } from '../../support/rows.ts';
 import { makeBatch, makeTombstone } from '../batches.ts';
 import { createRandom, createTruth, makeQuestion, makeSayings, writeQuestion } from './search-truth.ts';
@@ -403,27 +403,16 @@ test('readers search what has documents, and are told of the rest and of the rig
   await load(says('a', 'bonjour'));
   await find('bonjour');
   await loadOnly(says('b', 'bonjour'));
-  const role = `searcher_${process.pid}_${Date.now()}`;
+  const rightsOf = (role: string) =>
+    `GRANT USAGE ON SCHEMA calls TO ${role}; GRANT SELECT ON calls.transcript_search TO ${role}`;
+  const { role, url } = await roleForTest(database, rightsOf);
+  const seek = (url: string) => open({ url }).search.find({ text: 'bonjour', limit: 20 });
+  const lacking = / DATABASE_PERMISSION: .*callsync grants .* schema calls, SELECT on all its tables/;
+  expect(await refusal(seek(url))).toMatch(lacking);
   await admin.query(
-    `CREATE ROLE ${role}; GRANT USAGE ON SCHEMA calls TO ${role}; GRANT SELECT ON calls.transcript_search TO ${role}`,
+    `GRANT SELECT ON ALL TABLES IN SCHEMA calls TO ${role}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA calls TO ${role}`,
   );
-  const as = async <T>(setting: string, work: (search: TranscriptSearch) => Promise<T>): Promise<T> => {
-    const url = new URL(database.url);
-    url.searchParams.set('options', `-c ${setting}`);
-    const reader = createPostgresWarehouse({ name: 'pg', url: url.href, config });
-    return await work(reader.search).finally(reader.close);
-  };
-  try {
-    const hint = expect.stringMatching(/callsync grants .* schema calls, SELECT on all its tables/);
-    const seek = (setting: string) => as(setting, (one) => one.find({ text: 'bonjour', limit: 20 }));
-    await expect(seek(`role=${role}`)).rejects.toMatchObject({ code: 'DATABASE_PERMISSION', hint });
-    await admin.query(
-      `GRANT SELECT ON ALL TABLES IN SCHEMA calls TO ${role}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA calls TO ${role}`,
-    );
-    for (const setting of [`role=${role}`, 'default_transaction_read_only=on'])
-      expect(await seek(setting), setting).toMatchObject({ calls: [{ callId: 'a' }], pending: 1 });
-  } finally {
-    await admin.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-  }
+  for (const one of [url, `${database.url}?options=-c%20default_transaction_read_only%3Don`])
+    expect(await seek(one), one).toMatchObject({ calls: [{ callId: 'a' }], pending: 1 });
   expect(await find('bonjour')).toEqual(['a', 'b']);
 });
