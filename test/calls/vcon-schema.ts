@@ -7,12 +7,9 @@ import { z } from 'zod';
 const instant = z.iso.datetime();
 const index = z.int().min(0);
 
-const partySchema = z.strictObject({
-  /** A number as sent, without separators; global ones begin with a plus sign. */
-  tel: z.string().optional(),
-  mailto: z.string().optional(),
-  name: z.string().optional(),
-});
+const text = z.string().optional();
+/** `tel`: a number as sent, without separators; global ones begin with a plus sign. */
+const partySchema = z.strictObject({ tel: text, mailto: text, name: text });
 
 /** Words of one party, or one utterance of an unknown speaker. */
 const dialogSchema = z.strictObject({
@@ -31,7 +28,7 @@ const analysisSchema = z.strictObject({
   type: z.enum(['transcript', 'tags', 'call_record']),
   dialog: z.array(index),
   vendor: z.string(),
-  product: z.string().optional(),
+  product: text,
   mediatype: z.literal('application/json'),
   body: z.unknown().refine((body) => body !== null && body !== undefined),
   encoding: z.literal('json'),

@@ -1,16 +1,27 @@
 import { createHash, createHmac } from 'node:crypto';
-import { expect, test } from 'vitest';
+import type { IncomingHttpHeaders } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { listen } from '../support/listen.ts';
 import { collect } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 import { openApi } from './api.ts';
-import { type Reaction, startSink } from './webhook-sink.ts';
 
 const small = { utterances: 1, words: 2, from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;
 
-const start = async ({ webhooks, ...options }: SimulatorOptions, react?: Reaction) => {
-  const { url, received } = await startSink(react);
-  return { received, ...(await openApi({ ...options, webhooks: { url, ...webhooks } })) };
+/** By number of the request: the status to answer, or `hang` to leave it without an answer. */
+type Reaction = (number: number) => number | 'hang';
+/** A simulated service, and a receiver that records its deliveries and answers as told. */
+const start = async ({ webhooks, ...options }: SimulatorOptions, react: Reaction = () => 200) => {
+  const received: { method?: string | undefined; headers: IncomingHttpHeaders; body: Buffer }[] = [];
+  const { url, close } = await listen(async (request, response) => {
+    const { method, headers } = request;
+    received.push({ method, headers, body: Buffer.concat(await request.toArray()) });
+    const status = react(received.length - 1);
+    if (status !== 'hang') response.writeHead(status).end();
+  });
+  onTestFinished(close);
+  return { received, ...(await openApi({ ...options, webhooks: { url: `${url}/hook`, ...webhooks } })) };
 };
 
 test('webhook deliveries carry the exact headers, a signature over the bytes, and the fields of §2.1', async () => {

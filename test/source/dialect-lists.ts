@@ -25,14 +25,12 @@ const shownBy = (shown: string) => (list: List) => ({ list, shown });
 const [total, second] = [shownBy('total'), shownBy('second_listing')];
 const [overlap, one] = [shownBy('page_overlap'), shownBy('one_response')];
 const activate = total({ preset: 'activate' });
+const activateV1 = second({ preset: 'activate-v1', exclude_param: 'exclude', exclude: ['transcript_json'] });
 
 /** Dialect of the simulator → configuration that reads it. */
 export const dialectLists: Readonly<Record<string, DialectSource>> = {
   activate,
-  'activate-v1': {
-    ...second({ preset: 'activate-v1', exclude_param: 'exclude', exclude: ['transcript_json'] }),
-    auth_scheme: 'Token',
-  },
+  'activate-v1': { ...activateV1, auth_scheme: 'Token' },
   page_total: second({ records: 'calls', total_path: 'meta.total', pagination: numbered, ...fromTo }),
   page: second({ ...pages, records: 'items', ...fromTo }),
   cursor_body: second({ records: 'results', pagination: { ...cursor, next_path: 'paging.cursors.next' }, ...fromTo }),

@@ -21,6 +21,7 @@ const list = [{ unique_id: 'a', text: 'é'.repeat(500) }, { unique_id: 'b' }];
 const bytes = Buffer.from(JSON.stringify(list));
 
 type Response = Parameters<Handler>[1];
+type Spoil = (response: Response) => void;
 const encoded = (response: Response, encoding: string, body: Buffer) =>
   void response.writeHead(200, { 'content-encoding': encoding }).end(body);
 const typed = (response: Response, charset: string, body: Buffer) =>
@@ -32,11 +33,7 @@ const trickle = (response: Response): void => {
   response.on('close', () => clearInterval(timer));
 };
 /** Its first answer is spoilt, the others are good; with the times at which it was asked. */
-const startSpoilt = async (
-  spoil: (response: Response) => void,
-  atEnd: typeof onTestFinished,
-  config: Partial<SourceConfigInput> = {},
-) => {
+const startSpoilt = async (spoil: Spoil, atEnd: typeof onTestFinished, config: Partial<SourceConfigInput> = {}) => {
   const times: number[] = [];
   const answer: Handler = (_, response) =>
     times.push(performance.now()) === 1 ? spoil(response) : json(response, 200, list);
@@ -58,7 +55,7 @@ test.each([
 });
 
 // At once, as they wait for time to pass.
-test.concurrent.for<[string, (response: Response) => void]>([
+test.concurrent.for<[string, Spoil]>([
   ['cut off before their length', (response) => cutOff(response.writeHead(200, { 'content-length': bytes.length }))],
   ['cut off in the middle of gzip', (response) => encoded(response, 'gzip', gzipSync(bytes).subarray(0, 60))],
   ['cut off in the middle of chunks', (response) => cutOff(response.writeHead(200))],
@@ -96,19 +93,16 @@ test.each([
   expect(lists()).toBe(1);
 });
 
-// At once, as they wait for time to pass.
-test.concurrent.for<[string, () => Record<string, string>, number]>([
-  ['seconds', () => ({ 'retry-after': '1' }), 950],
-  ['a date', () => ({ 'retry-after': new Date(Date.now() + 2_000).toUTCString() }), 900],
-])('the source waits as 503 says with %s', async ([, headers, least], { expect, onTestFinished }) => {
+test.concurrent('the source waits for the date that a 503 says', async ({ expect, onTestFinished }) => {
+  const headers = () => ({ 'retry-after': new Date(Date.now() + 2_000).toUTCString() });
   const { source } = await startSpoilt((response) => json(response, 503, {}, headers()), onTestFinished);
   const started = performance.now();
   expect(await readAll(source)).toEqual(list);
-  expect(performance.now() - started).toBeGreaterThanOrEqual(least);
+  expect(performance.now() - started).toBeGreaterThanOrEqual(900);
 });
 
 // Without a word of the service, for a tenth of the limit's window.
-test.concurrent.for<[string, (response: Response) => void]>([
+test.concurrent.for<[string, Spoil]>([
   ['a 429', (response) => json(response, 429, {}, { 'retry-after': '1' })],
   ['a 429 without Retry-After', (response) => json(response, 429, {})],
   ['a 503', (response) => json(response, 503, {}, { 'retry-after': '1' })],
@@ -259,15 +253,7 @@ test.each([
   ['iso-8859-15', bytes],
   ['windows-1250', bytes],
   ['utf-16', bytes],
-  [
-    'iso-2022-jp',
-    Buffer.concat([
-      Buffer.from('[{"unique_id":"'),
-      Buffer.from([0x1b, 0x24, 0x42, 0x46, 0x7c, 0x1b, 0x28, 0x42]),
-      Buffer.from('"}]'),
-    ]),
-    [{ unique_id: '日' }],
-  ],
+  ['iso-2022-jp', Buffer.from('[{"unique_id":"\u001b$BF|\u001b(B"}]'), [{ unique_id: '日' }]],
   // Two header lines, which are joined; a name of MySQL.
   ['utf-8, application/json; charset=utf-8', bytes],
   ['utf8mb4', bytes],

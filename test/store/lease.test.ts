@@ -107,15 +107,13 @@ test('where one host came to in its log says nothing of the log of another host'
 const pool = (application: string, url = database.url) =>
   openPool({ url, schema: 'callsync', application, purpose: 'store', max: 1 });
 
+const unreachable = () => expect.unreachable();
+
 /** Workers hear of deliveries through the store: receivers have no way to Temporal. */
 test('a receiver wakes listeners; a lost connection comes back and tells what it may have missed', async () => {
   const [listening, writing] = [pool('test listener'), pool('test receiver')];
   let heard = 0;
-  const listener = listenToInbox(
-    listening,
-    () => heard++,
-    () => expect.unreachable(),
-  );
+  const listener = listenToInbox(listening, () => heard++, unreachable);
   await expect.poll(() => heard).toBe(1);
   const inbox = createInboxWriter({ pool: writing });
   await inbox.wake();
@@ -133,7 +131,7 @@ test('who cannot listen is told of it once, and not of each attempt', async () =
   const deaf = pool('test listener', database.url.replace(/\/[^/]*$/, '/no_such_database'));
   const connect = vi.spyOn(deaf, 'connect');
   const failed = vi.fn();
-  const listener = listenToInbox(deaf, () => expect.unreachable(), failed);
+  const listener = listenToInbox(deaf, unreachable, failed);
   await expect.poll(() => connect.mock.calls.length).toBe(4);
   await listener.stop();
   expect(failed).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: '3D000' }));
