@@ -8,7 +8,7 @@ const instant = z.iso.datetime();
 const index = z.int().min(0);
 
 const text = z.string().optional();
-/** `tel`: a number as sent, without separators; global ones begin with a plus sign. */
+/** `tel` is a number as sent, without separators; global ones begin with a plus sign. */
 const partySchema = z.strictObject({ tel: text, mailto: text, name: text });
 
 /** Words of one party, or one utterance of an unknown speaker. */

@@ -124,11 +124,8 @@ const table: Readonly<Record<string, readonly string[]>> = {
     | { a: { name: x, type: date }, b: { name: x_as_sent } }`),
   'analytics.agent_side': ['{ by_direction: { Entrée: in } }', '{ default: left }', `{ by_direction: { "a'b": in } }`],
   'privacy.countries': ['[FR, DE]', '[fr]', '[]', 'FR'],
-  'privacy.patterns': [
-    '[{ name: a, pattern: "[0-9]+" }]',
-    '[{ name: a, pattern: "[0-9" }]',
-    '[{ name: A, pattern: x }]',
-  ],
+  'privacy.patterns': listOf(`[{ name: a, pattern: "[0-9]+" }] | [{ name: a, pattern: "[0-9" }]
+    | [{ name: A, pattern: x }]`),
   'notifications.channels': listOf(`[{ type: slack, name: a, url_file: /x }] | [{ type: mail, name: a }]
     | [{ type: webhook, name: a, url: "https://u:hunter2@x.example.com", secret_file: /x }]`),
   'notifications.rules': listOf(`[{ when: stale }] | [{ when: stale, channels: [hunter2] }] | [{ when: never }]

@@ -12,13 +12,8 @@ type CleanOptions = Parameters<typeof openRules>[0];
 type Rules = Parameters<typeof compileRules>[0];
 
 const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };
-const options: CleanOptions = {
-  isOn: () => true,
-  countries: ['FR'],
-  patterns: [],
-  rules: compileRules(profileRules.pseudonymous),
-  keys: [key],
-};
+const rules = compileRules(profileRules.pseudonymous);
+const options: CleanOptions = { isOn: () => true, countries: ['FR'], patterns: [], rules, keys: [key] };
 const [token] = makeTokens([key], 'phone', '+33639981234');
 
 const transcriptOf = (...callData: readonly unknown[]) => ({ callData, callUniqueId: '', meta: { lang: 'fr' } });

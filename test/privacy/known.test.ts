@@ -6,15 +6,12 @@ import { openPrivacy } from '../support/rotated-keys.ts';
 import { said } from './said.ts';
 
 type Action = 'token' | 'redact' | 'drop' | 'last4' | 'keep';
-const ruled = (action: Action, settings: object = {}) =>
-  openPrivacy({
-    rules: [
-      { path: 'transcript.known_values', action },
-      { path: 'metadata.Client', action: 'token' },
-      { path: 'metadata.*', action: 'redact' },
-    ],
-    ...settings,
-  });
+const metadataRules = [
+  { path: 'metadata.Client', action: 'token' },
+  { path: 'metadata.*', action: 'redact' },
+];
+const ruled = (action: Action, rules: readonly object[] = metadataRules, settings: object = {}) =>
+  openPrivacy({ rules: [{ path: 'transcript.known_values', action }, ...rules], ...settings });
 const recordOf = (label: string | null, texts: string) => ({
   unique_id: 'a',
   in: { label, data: '33639981234', type: 'PHONE' },
@@ -79,12 +76,13 @@ test.each([
   [{ path: 'metadata.names', action: 'token' }, { names: ['Anne Roy', 'Jean Dupont'] }],
   [{ path: '*.Name', action: 'token' }, { Name: 'Jean Dupont' }],
 ] as const)('a rule names values of metadata at any depth: %j', (rule, metadata) => {
-  const rules = openPrivacy({ rules: [{ path: 'transcript.known_values', action: 'redact' }, rule] });
-  expect(cleanSaid(null, 'bonjour monsieur dupont', rules, { metadata })).toBe('bonjour monsieur [known]');
+  expect(cleanSaid(null, 'bonjour monsieur dupont', ruled('redact', [rule]), { metadata })).toBe(
+    'bonjour monsieur [known]',
+  );
 });
 
 test.each(['redact', 'last4'] as const)('what stands for a value is read no more: %s', (action) => {
-  const rules = openPrivacy({ rules: [{ path: 'transcript.known_values', action }] });
+  const rules = ruled(action, []);
   const once = rules.preview(recordOf('Known Marie Anne', 'bonjour marie anne il est connu known marie')).fields;
   expect(rules.preview(once).fields).toEqual(once);
   expect(JSON.stringify(once.transcript_json)).not.toMatch(/anne/i);
@@ -94,7 +92,7 @@ test('each action replaces values in its own way, and the profile reads addresse
   const text = 'jean dupont jean.dupont@example.com 0639981234';
   expect(cleanSaid('Jean Dupont', text, ruled('drop'))).toBe('… … … …');
   expect(cleanSaid('Jean Dupont', text, ruled('keep'))).toBe(text);
-  const { fields } = ruled('token', { profile: 'pseudonymous' }).preview(recordOf('Jean Dupont', text));
+  const { fields } = ruled('token', metadataRules, { profile: 'pseudonymous' }).preview(recordOf('Jean Dupont', text));
   const { callData } = fields.transcript_json as { callData: readonly { content: string }[] };
   const [label, , email, number] = callData[0]?.content.split(' ') ?? [];
   expect(fields.in).toMatchObject({ label, data: number });

@@ -8,13 +8,10 @@ import { simulatedSource } from './simulated.ts';
 
 type OnFrame = Parameters<typeof openFrames>[0]['onFrame'];
 
-const start = async (
-  { websocket: stream, ...options }: SimulatorOptions = {},
-  websocket: SourceConfigInput['websocket'] = {},
-  handle: OnFrame = () => undefined,
-) => {
-  const given = { framesPerSecond: 100, ...stream };
-  const simulator = await openSimulator({ calls: { count: 0 }, ...options, websocket: given });
+type Section = SourceConfigInput['websocket'];
+const start = async (options: SimulatorOptions = {}, websocket: Section = {}, handle: OnFrame = () => undefined) => {
+  const stream = { framesPerSecond: 100, ...options.websocket };
+  const simulator = await openSimulator({ calls: { count: 0 }, ...options, websocket: stream });
   const settings = { url: simulator.wsUrl, ping_interval_s: 0.2, ...websocket };
   const source = await simulatedSource(simulator, { websocket: settings });
   onTestFinished(source.close);

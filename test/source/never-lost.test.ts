@@ -80,13 +80,8 @@ test.each([
   expect([read.missing, read.problems]).toEqual([[], []]);
 });
 
-const hour = {
-  from: '2025-03-01T00:00:00Z',
-  to: '2025-03-01T01:00:00Z',
-  lateShare: 0,
-  density: 'even',
-  count: 3_000,
-} as const;
+const within = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z' };
+const hour = { ...within, lateShare: 0, density: 'even', count: 3_000 } as const;
 const seconds = { precision: 'milliseconds', printedPrecision: 'seconds' } as const;
 const secondsOutside = /^outside: .*up to [2-6] s outside the requested bounds/;
 const zone = { printedZoneMinutes: 120 };

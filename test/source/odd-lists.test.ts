@@ -197,22 +197,16 @@ test.each<[string, { size_param?: string; size?: number; isOrdered?: boolean }]>
   expect([problems, requests]).toEqual([[], expect.toSatisfy((sent: number) => sent < 300)]);
 });
 
+const untotalled = { total: undefined, totalIsProven: false, emptyAtEnd: 2 };
 test.each<[string, PaginationConfig]>([
   ['a link', { style: 'link', rel: 'next', size: 20, size_param: 'size' }],
   ['an address in the body', { style: 'cursor', cursor_param: 'page', size: 20, size_param: 'size' }],
 ])('a short page that leads to itself by %s is the last, a full one may not be', (_, config) => {
   const own = new URL('https://memory.invalid/calls?page=2');
   const pagination = createPagination(config);
-  const after = (count: number) =>
-    pagination.next(
-      {
-        request: pagination.first(),
-        ...{ count, isFull: count === 20, total: undefined, totalIsProven: false, emptyAtEnd: 2, url: own },
-        envelope: { next_cursor: own.href },
-        headers: { link: `<${own.href}>; rel="next"` },
-      },
-      0,
-    );
+  const answer = { url: own, envelope: { next_cursor: own.href }, headers: { link: `<${own.href}>; rel="next"` } };
+  const seen = { request: pagination.first(), ...untotalled, ...answer };
+  const after = (count: number) => pagination.next({ ...seen, count, isFull: count === 20 }, 0);
   expect(after(19)).toBeUndefined();
   expect(after(20)?.url).toBe(own.href);
 });
@@ -226,8 +220,7 @@ test('a cursor that is a number beyond a double leads on to its place', async ()
   expect(envelope).toMatchObject({ note: '\\", 1234567890123456789}', count: 17, share: 0.123_456_789_012_345_68 });
   const pagination = createPagination({ ...cursors.pagination, size: 1 });
   const url = new URL('https://memory.invalid/calls');
-  const end = { isFull: true, total: undefined, totalIsProven: false, emptyAtEnd: 2, headers: {}, url };
-  const seen = { request: pagination.first(), count: 1, envelope, ...end };
+  const seen = { request: pagination.first(), count: 1, isFull: true, envelope, headers: {}, url, ...untotalled };
   expect(pagination.next(seen, 0)?.params).toEqual({ page: '1909699624467843944' });
 });
 

@@ -44,10 +44,8 @@ const openActivate = (calls: readonly ServedCall[], server: Server) => {
     return [200, { ...(total ? { count: total === true ? matching.length : total } : {}), data }];
   };
   /** `beforePage` is called before each page is made, with the number of pages so far. */
-  const activate = {
-    answer: (url: URL) => respond(url, () => answer(url)),
-    beforePage: (_pages: number): void => undefined,
-  };
+  const beforePage = (_pages: number): void => undefined;
+  const activate = { answer: (url: URL) => respond(url, () => answer(url)), beforePage };
   return activate;
 };
 
@@ -61,11 +59,12 @@ const start = async (calls: ServedCall[], server: Server = {}, list: SourceConfi
   return { server: activate, source: { list: openMemoryList(section, activate.answer) } };
 };
 
+type OnRejected = NonNullable<Parameters<typeof readWindow>[0]['onRejected']>;
 /** @param range its axis, and its ends in milliseconds. */
 const collect = async (
   source: Pick<Source, 'list'>,
   [axis, from, to]: readonly [axis: string, from: number, to: number],
-  more: Partial<Parameters<typeof readWindow>[0]> = {},
+  more: { onRejected?: OnRejected } = {},
 ) => {
   const { result, inside } = await readSimulated(source, { axis, from: from * 1000, to: to * 1000 }, more);
   return { result, ids: [...inside].sort() };
@@ -162,9 +161,8 @@ test('hands malformed records on apart, and keeps their neighbours', async () =>
   const records = [...calls.map((call) => JSON.stringify(call)), '{"unique_id": tru}'];
   const { source } = await start([], { respond: () => [200, Buffer.from(`{"count":10,"data":[${records.join()}]}`)] });
   const reasons: string[] = [];
-  const { ids } = await collect(source, ['timestamp', t0, t0 + 10 * second], {
-    onRejected: (records) => void reasons.push(...records.map((record) => record.reason)),
-  });
+  const onRejected: OnRejected = (records) => void reasons.push(...records.map((record) => record.reason));
+  const { ids } = await collect(source, ['timestamp', t0, t0 + 10 * second], { onRejected });
   expect(ids.length).toBe(5);
   const [absent, number] = ['unique_id is absent', 'unique_id is of type number, not text'];
   expect(reasons).toEqual([absent, 'not a JSON object', 'not a JSON object', number, 'not JSON']);

@@ -88,14 +88,9 @@ test.each([
   expect((await source.tokens.get()).value).toBe('a');
 });
 
+const invalidClient = '{"error":"invalid_client","error_description":"not-a-secret is wrong"}';
 test.each([
-  [
-    400,
-    '{"error":"invalid_client","error_description":"not-a-secret is wrong"}',
-    'TOKEN_REFUSED',
-    'terminal',
-    /client_secret_post/,
-  ],
+  [400, invalidClient, 'TOKEN_REFUSED', 'terminal', /client_secret_post/],
   [401, '{"error":"unauthorized_client"}', 'TOKEN_REFUSED', 'terminal', /service accounts/],
   [401, '{"error":"invalid_client"}', 'TOKEN_REFUSED', 'terminal', /is enabled/],
   [400, '{"error":"invalid_scope"}', 'TOKEN_REFUSED', 'terminal', /^Correct source\.scope/],

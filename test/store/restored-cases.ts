@@ -93,12 +93,7 @@ const fill = async (url: string, calls: number): Promise<void> => {
 };
 
 /** Without write-ahead log, triggers and indexes, which are made at the end. @param rows for each `n`, at time `t` */
-const fillTable = async (
-  url: string,
-  table: string,
-  calls: number,
-  rows: { readonly columns: string; readonly values: string },
-): Promise<void> => {
+const fillTable = async (url: string, table: string, calls: number, rows: Record<'columns' | 'values', string>) => {
   const client = await connect(url);
   await client.query(`SET maintenance_work_mem = '768MB'; SET max_parallel_maintenance_workers = 0;
       SET synchronous_commit = off`);

@@ -16,6 +16,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
   test(`loses and doubles nothing that was answered, over ${kills} kills (seed ${seed})`, { timeout }, async () => {
     const random = randomStream(seed);
     const port = await findFreePort();
+    const url = `http://127.0.0.1:${port}/webhook`;
     const config = { port, group_commit: { deadline_s: 0.2 }, spool: { segment_bytes: 200_000 } };
     const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
     let answered = 0;
@@ -25,12 +26,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
     let child = await start(config);
     const stop = keepSending([...'abcdefgh'], async (id) => {
       const body = JSON.stringify({ unique_id: id, filler });
-      const result = await sendWebhook({
-        url: `http://127.0.0.1:${port}/webhook`,
-        body,
-        secret: testSecret,
-        deliveryId: id,
-      });
+      const result = await sendWebhook({ url, body, secret: testSecret, deliveryId: id });
       results.set(id, result);
       if (result.delivered) answered += 1;
       else await sleep(20);
