@@ -1,5 +1,6 @@
 /** Records rejected deliveries, few enough that nobody can fill the disk with them. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 
 const gatherMs = 250;
@@ -16,20 +17,24 @@ export const createRejections = (options: {
   minuteMs?: number;
 }) => {
   const { perMinute, record, onUnrecorded } = options;
+  const stop = new AbortController();
   let gathered: RejectedDelivery[] = [];
   let noted = 0;
   let surplus = 0;
   let writing: Promise<void> | undefined;
 
-  const write = (): void => {
-    if (gathered.length === 0 || writing !== undefined) return;
-    const rows = gathered;
-    gathered = [];
-    writing = record(rows)
-      .catch(() => onUnrecorded(rows.length))
-      .finally(() => {
-        writing = undefined;
-      });
+  const write = async (): Promise<void> => {
+    while (gathered.length > 0) {
+      await sleep(gatherMs, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
+      const rows = gathered;
+      gathered = [];
+      await record(rows).catch(() => onUnrecorded(rows.length));
+    }
+    writing = undefined;
+  };
+  const gather = (rejected: RejectedDelivery): void => {
+    gathered.push(rejected);
+    writing ??= write();
   };
 
   const turn = (): void => {
@@ -37,13 +42,12 @@ export const createRejections = (options: {
       const receivedAt = new Date();
       const reason = `${surplus} more rejected deliveries, without a row each`;
       const nobody = { deliveryId: null, hookId: null, agent: null };
-      gathered.push({ arrivalId: randomUUID(), ...nobody, receivedAt, reason });
+      gather({ arrivalId: randomUUID(), ...nobody, receivedAt, reason });
     }
     noted = 0;
     surplus = 0;
   };
 
-  const writer = setInterval(write, gatherMs).unref();
   const minute = setInterval(turn, options.minuteMs ?? minuteMs).unref();
   return {
     note(rejected: RejectedDelivery) {
@@ -54,14 +58,12 @@ export const createRejections = (options: {
         return;
       }
       noted += 1;
-      gathered.push(rejected);
+      gather(rejected);
     },
     async close() {
-      clearInterval(writer);
       clearInterval(minute);
       turn();
-      await writing;
-      write();
+      stop.abort();
       await writing;
     },
   };
