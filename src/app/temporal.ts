@@ -3,13 +3,7 @@ import { join } from 'node:path';
 import { type Client, ScheduleNotFoundError, type WorkflowClient, type WorkflowHandle } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
 import type { Range } from '../../schemas/orchestration.ts';
-import {
-  type BackfillProgress,
-  backfillId,
-  progressQuery,
-  type TaskQueues,
-  taskQueuesOf,
-} from '../../workflows/messages.ts';
+import { backfillId, progressQuery, type TaskQueues, taskQueuesOf } from '../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../config/data-dir.ts';
 import type { PageBackfill } from '../health/page/state.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
@@ -120,7 +114,7 @@ export const lastFailure = async (handle: WorkflowHandle): Promise<string | null
 };
 
 /** @throws an error of Temporal, also if no worker answers in time */
-export const askProgress = (client: Client, handle: WorkflowHandle): Promise<BackfillProgress> =>
+export const askProgress = (client: Client, handle: WorkflowHandle) =>
   client.withDeadline(Date.now() + 1_500, () => handle.query(progressQuery));
 
 /** The backfills of one installation that Temporal still remembers, newest first, each with its last run. */
@@ -140,11 +134,8 @@ export const listBackfills = async (client: Client, prefix: string): Promise<Lis
   const all = [...newest.values()].map(async (one) => {
     if (one.closedAt !== null) return one;
     const handle = client.workflow.getHandle(`${own}${one.name}`);
-    const isPaused = await askProgress(client, handle).then(
-      ({ state }) => state === 'paused',
-      () => false,
-    );
-    return { ...one, status: isPaused ? 'PAUSED' : one.status, error: await lastFailure(handle) };
+    const { state } = (await askProgress(client, handle).catch(() => undefined)) ?? {};
+    return { ...one, status: state === 'paused' ? 'PAUSED' : one.status, error: await lastFailure(handle) };
   });
   return (await Promise.all(all)).sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
 };

@@ -62,7 +62,7 @@ export interface Database extends Queryable {
   /** For work with connections of its own, such as session locks and writes of the receiver. */
   readonly pool: pg.Pool;
   /** Commits when `work` resolves, rolls back when it throws. @param finds all its statements find rows by their keys: see `begins`. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, finds?: keyof typeof begins): Promise<T>;
+  transaction<T>(work: (tx: Transaction) => Promise<T>, finds?: Finds): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -213,6 +213,8 @@ const begins = {
   anyhow: 'BEGIN',
   byKeys: 'BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan',
 };
+
+export type Finds = keyof typeof begins;
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>;
 
@@ -415,11 +417,7 @@ const mostAttempts = 5;
  * As `db.transaction`; repeats a few times after a deadlock or a conflict with another transaction.
  * @param work may run several times, so its effects outside the transaction must be repeatable
  */
-export const repeatTransaction = async <T>(
-  db: Database,
-  work: (tx: Transaction) => Promise<T>,
-  finds?: keyof typeof begins,
-): Promise<T> => {
+export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction) => Promise<T>, finds?: Finds) => {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await db.transaction(work, finds);

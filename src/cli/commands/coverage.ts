@@ -20,8 +20,8 @@ const defaultDays = 30;
 /** How many days that were read have no good verdict yet. */
 const describeUnjudged = async (config: Config, store: Store, now: number) => {
   const chosen = chooseAxis(config.source.list, processedFieldOf(config));
-  if (chosen === undefined) return { days: 0, lines: [] };
-  const listed = await listDays(store, { axis: chosen.axis, warehouses: Object.keys(config.warehouses), to: now });
+  const asked = chosen && { axis: chosen.axis, warehouses: Object.keys(config.warehouses), to: now };
+  const listed = asked === undefined ? [] : await listDays(store, asked);
   if (listed.length === 0) return { days: 0, lines: [] };
   const unjudged = listed.filter((one) => !one.judged);
   const days = unjudged.length;

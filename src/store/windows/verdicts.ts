@@ -8,7 +8,7 @@ import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
 import { dayMicros } from '../../lib/timestamps.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import type { Finds, Queryable, Transaction } from '../../postgres/database.ts';
 import { list, raw, repeatTransaction, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import type { Store } from '../store.ts';
@@ -150,15 +150,13 @@ type SentCalls = readonly string[] | { readonly since: number };
  */
 export type Withdraw = (calls: SentCalls, warehouse?: string) => Promise<void>;
 
+type Withdrawing<T> = (tx: Transaction, withdraw: Withdraw) => Promise<T>;
+
 /**
  * Runs work that sends calls again, cuts or erases them, and withdraws the proof of their days in the same
  * transaction. Repeats the work after a deadlock.
  */
-export const withdrawProof = async <T>(
-  store: Store,
-  work: (tx: Transaction, withdraw: Withdraw) => Promise<T>,
-  finds?: Parameters<Store['transaction']>[1],
-) => {
+export const withdrawProof = async <T>(store: Store, work: Withdrawing<T>, finds?: Finds) => {
   let heads: StoredVerdict[] = [];
   const withdrawing = (tx: Transaction) => {
     heads = [];
