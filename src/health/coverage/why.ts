@@ -6,14 +6,7 @@ import { dateOf, dayMicros as day, iso } from '../../lib/timestamps.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { pendingWithin } from '../../store/loads/loads.ts';
 import { readFailedComparisons } from '../../store/windows/comparisons.ts';
-import {
-  isWithdrawn,
-  latestVerdicts,
-  readReasons,
-  type StoredVerdict,
-  type VerdictReasons,
-  windowOf,
-} from '../../store/windows/verdicts.ts';
+import { isWithdrawn, type JudgedVerdict, latestVerdicts, windowOf } from '../../store/windows/verdicts.ts';
 import { firstReadInstant, listReadRanges, type OpenProblem, problemsWithin } from '../../store/windows/windows.ts';
 import { because, describeWait, type Readings } from '../conditions.ts';
 import { paint } from './coverage.ts';
@@ -77,8 +70,6 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
   const range = { from: input.day, to: Math.min(input.day + day, now) };
   if (range.from >= range.to) return [{ ...range, ...nobody, text: 'The day has not begun.', command: null }];
   const verdicts = await latestVerdicts(store, range);
-  const ids = verdicts.map(({ verdict_id: id }) => id);
-  const reasonsOf = await readReasons(store, ids);
   const problems = await problemsWithin(store, range);
   const painting = { ...range, warehouses, read: await listReadRanges(store, range), verdicts };
   const layers = warehouses.map((name) => [name, paint(painting, name)] as const);
@@ -99,8 +90,7 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
     const mine = verdicts.filter((one) => one.warehouse === warehouse);
     for (const one of mine) {
       const state = one.outcome === 'unproven' || one.outcome === 'suspicious_empty' ? painted[one.outcome] : [];
-      for (const said of describeVerdict(one, reasonsOf.get(one.verdict_id)))
-        add(windowOf(one), { ...said, warehouse }, state);
+      for (const said of describeVerdict(one)) add(windowOf(one), { ...said, warehouse }, state);
     }
     const uncompared = intersect([range], painted.read);
     if (uncompared.length === 0) continue;
@@ -161,20 +151,20 @@ const describeUnread = (input: WhyInput, part: Interval, begun: number | undefin
 /** Before its end, no command proves the whole day. */
 const hasEnded = ({ day: start, now }: WhyInput): boolean => start + day <= now;
 
-const describeVerdict = (verdict: StoredVerdict, why: VerdictReasons | undefined): Said[] => {
+const describeVerdict = (verdict: JudgedVerdict): Said[] => {
   const { calls_listed: listed, missing, different, healed, compared_at: since } = verdict;
   const counts = `Listed: ${countOf(listed, 'call')}; missing: ${missing}, different: ${different}, healed: ${healed}.`;
-  const reasons = why?.reasons.length ? why.reasons : [`not_shown: The comparison found it incomplete.`];
+  const reasons = verdict.reasons.length > 0 ? verdict.reasons : [`not_shown: The comparison found it incomplete.`];
   return reasons.map((reason) => {
     const said = settle(reason);
-    const calls = reason.startsWith('unhealed') ? (why?.unhealed ?? []) : [];
+    const calls = reason.startsWith('unhealed') ? verdict.unhealed : [];
     return { ...said, text: `${said.text} ${counts}`, since, calls };
   });
 };
 
 interface Uncompared {
   readonly warehouse: string;
-  readonly withdrawn: StoredVerdict | undefined;
+  readonly withdrawn: JudgedVerdict | undefined;
   /** Error of the last comparison of this part. */
   readonly failure: string | undefined;
   readonly pending: Awaited<ReturnType<typeof pendingWithin>>;

@@ -224,14 +224,8 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
   for (;;) {
     let lost: readonly LedgerRow[] = [];
     const planned = await store.transaction(async (tx) => {
-      const rules = {
-        limit: warehouse.traits.maxCallsPerLoad,
-        graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
-        flattenVersion,
-        newOnly: options.newOnly === true,
-        running: options.running,
-        ids: options.ids,
-      };
+      const limit = warehouse.traits.maxCallsPerLoad;
+      const rules = { graceSeconds: defaultGraceSeconds, ...options, limit, flattenVersion };
       const found = await readPending(tx, warehouse.name, rules, options.cursor);
       lost = found.calls.flatMap(({ row }) => (row.document === null ? row : []));
       const pending = { ...found, calls: found.calls.filter(({ row }) => row.document !== null) };

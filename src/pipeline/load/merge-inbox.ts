@@ -96,10 +96,7 @@ const foreignReason = 'the receiver had another key of tokens: its file of priva
 export const alteredReason = 'somebody altered the body after the receiver had verified its signature';
 
 /** Why a readable delivery goes to quarantine. Rules change a body, whose hash is then one of the bytes that came. */
-const doubtOf = (
-  { sanitize, isForeign }: IngestDeps,
-  { body, bodyHash, privacyVersion }: PendingDelivery,
-): string | undefined => {
+const doubtOf = ({ sanitize, isForeign }: IngestDeps, { body, bodyHash, privacyVersion }: PendingDelivery) => {
   if (privacyVersion !== null) return isForeign?.(privacyVersion) === true ? foreignReason : undefined;
   return sanitize || hash('sha256', body, 'buffer').equals(bodyHash) ? undefined : alteredReason;
 };

@@ -141,11 +141,7 @@ export const injectPoison = async (exchange: Exchange, indices: readonly number[
  * Perhaps fails a request. Returns true when it was answered (or abandoned); a fault of the body is left on the
  * exchange for `send`.
  */
-export const injectFault = async (
-  exchange: Exchange,
-  endpoint: 'list' | 'call' | 'token',
-  number: number,
-): Promise<boolean> => {
+export const injectFault = async (exchange: Exchange, endpoint: 'list' | 'call' | 'token', number: number) => {
   const kind = chooseFault(exchange, endpoint, number);
   if (kind === undefined) return false;
   countOne(exchange.counters.faults, kind);

@@ -242,11 +242,7 @@ const lacks = (fields: CallDocument, known: readonly unknown[]): boolean =>
   known.length > joinKnown(fields[knownField]).length;
 
 /** A record after the rules on values that others of its call name. */
-export const withKnown = (
-  one: PreparedObservation,
-  known: readonly unknown[],
-  sanitize: FoldedRules['sanitize'],
-): PreparedObservation =>
+export const withKnown = (one: PreparedObservation, known: readonly unknown[], sanitize: FoldedRules['sanitize']) =>
   lacks(one.fields, known)
     ? prepareObservation(sanitize({ ...one, fields: withField(one.fields, knownField, known) }))
     : one;

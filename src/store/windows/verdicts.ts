@@ -111,12 +111,7 @@ const withdrawal = {
  * Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store.
  * @param before read before the comparison: if proof of its days was withdrawn since, the verdict proves nothing.
  */
-export const addVerdict = async (
-  store: Store,
-  verdict: Verdict,
-  before?: Withdrawals,
-  why?: VerdictReasons,
-): Promise<StoredVerdict> => {
+export const addVerdict = async (store: Store, verdict: Verdict, before?: Withdrawals, why?: VerdictReasons) => {
   const { keys, headsFile } = store.erasures.proof;
   const stored = await store.transaction(async (tx) => {
     await lockChain(tx, verdict.warehouse);
@@ -236,9 +231,9 @@ const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict,
 
 /** As a template: the statement behind FROM. */
 const readVerdicts =
-  (db: Queryable) =>
+  <V = StoredVerdict>(db: Queryable, also = sql``) =>
   (...rest: Parameters<typeof sql>) =>
-    db.query<StoredVerdict>`SELECT ${selected} FROM verdicts ${sql(...rest)}`;
+    db.query<V & object>`SELECT ${selected} ${also} FROM verdicts ${sql(...rest)}`;
 
 /** Verdicts that the warehouse's own table does not have yet, newest first, because they can withdraw older ones. */
 export const unloadedVerdicts = (db: Queryable, warehouse: string, limit: number): Promise<StoredVerdict[]> =>
@@ -250,14 +245,6 @@ export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]):
   await db.query`UPDATE verdicts SET loaded = true WHERE verdict_id = ANY(${ids})`;
 };
 
-/** Reasons of verdicts, by their numbers. */
-export const readReasons = async (db: Queryable, ids: readonly number[]) => {
-  const rows = await db.query<VerdictReasons & { id: number }>`
-      SELECT verdict_id AS id, coalesce(reasons, '{}') AS reasons, coalesce(unhealed_calls, '{}') AS unhealed
-        FROM verdicts WHERE verdict_id = ANY(${ids})`;
-  return new Map<number, VerdictReasons>(rows.map((row) => [row.id, row]));
-};
-
 /** Most calls that may wait for a warehouse whose days are compared again: otherwise the comparison would load a backlog. */
 export const mostWaiting = 5_000;
 
@@ -267,9 +254,13 @@ export const windowOf = ({ window_from: from, window_to: to }: Pick<Outcome, 'wi
   to,
 });
 
+/** Of verdicts that have none: empty lists. */
+export type JudgedVerdict = StoredVerdict & VerdictReasons;
+const reasons = sql`, coalesce(reasons, '{}') AS reasons, coalesce(unhealed_calls, '{}') AS unhealed`;
+
 /** The latest verdict of each window, oldest first; only those that are `of` a kind. Verdicts of an earlier ledger prove nothing. */
 const latestOf = (db: Queryable, which: ReturnType<typeof sql>, of = sql`true`) =>
-  readVerdicts(db)`WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
+  readVerdicts<JudgedVerdict>(db, reasons)`WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
         WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${which}
         GROUP BY warehouse, axis, window_from, window_to) AND ${of} ORDER BY verdict_id`;
 
