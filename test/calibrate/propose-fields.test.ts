@@ -73,9 +73,8 @@ test('no text of a proposed type is unparsable in the marts', async () => {
 });
 
 test('the command prints them, and writes them into the configuration', async () => {
-  const timestamp = '2026-01-01T00:00:00Z';
   const records = documents.map((document, index) =>
-    JSON.stringify({ unique_id: `c${index}`, timestamp, ...document }),
+    JSON.stringify({ unique_id: `c${index}`, timestamp: '2026-01-01T00:00:00Z', ...document }),
   );
   const file = join(folder.path, 'calls.ndjson');
   await writeFile(file, records.join('\n'));

@@ -70,10 +70,6 @@ const sources: readonly ObservationSource[] = ['import', 'webhook', 'poll'];
 /** Fields that the simulated list carries, so that null from it is content. */
 const carries: ReadonlySet<string> = new Set(['status', 'tags', 'visit']);
 
-/** Built from pairs, as JSON.parse does it, so that `__proto__` is a field. */
-const recordOf = (callId: string, fields: CallDocument): CallDocument =>
-  Object.fromEntries([['unique_id', callId], ...Object.entries(fields)]);
-
 /** Some of the fields, each with a value. */
 const someFields = fc.record(Object.fromEntries([...Object.entries(fieldValues), ...inherited]), { requiredKeys: [] });
 
@@ -86,7 +82,8 @@ const observe = (record: object, observedAt: number, carried: ReadonlySet<string
 const anyObservation = (callId: string): fc.Arbitrary<Observation> =>
   fc.tuple(fc.constantFrom(...sources), fc.integer({ min: 0, max: 4 }), someFields).map(([source, n, fields]) => {
     const observedAt = 1_700_000_000_000_000 + n * 500_000;
-    const record = recordOf(callId, fields);
+    // Built from pairs, as JSON.parse does it, so that `__proto__` is a field.
+    const record: CallDocument = Object.fromEntries([['unique_id', callId], ...Object.entries(fields)]);
     return source === 'poll' ? observe(record, observedAt, carries) : { callId, source, observedAt, fields: record };
   });
 

@@ -9,6 +9,7 @@ import { openOwnSecret, openSecret } from '../../src/lib/secret.ts';
 import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { findTemporalCli } from '../../src/local/temporal-server.ts';
 import { recordChainHead } from '../../src/store/windows/chain.ts';
+import { readSigningKey } from '../../src/webhook/server/signature.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
 
@@ -42,12 +43,14 @@ test('a secret is nothing when nothing is configured, and keeps its every byte b
   expect(openSecret({ key: 'webhook.secrets[0].secret', file })?.readBytes()).toEqual(bytes);
 });
 
-test.each(['key', 'key\n', 'key\r\n', '\ufeffkey\n'])('a secret is the same from a file and a value: %j', (text) => {
+test.each(['key', 'key\n', 'key\r\n', '\ufeffkey\n'])('a secret or key is one from a file and a value: %j', (text) => {
   writeFileSync(file, text);
   for (const from of [{ file }, { value: text }]) {
     const secret = openSecret({ key: 'source.client_secret', ...from });
     expect([secret?.read(), String(secret?.readBytes())]).toEqual(['key', 'key']);
   }
+  for (const from of [{ secret: text }, { secret_file: file }])
+    expect(String(readSigningKey([{ name: 'same', ...from }]).secret)).toBe('key');
 });
 
 test('the data folder is the configured one, with ~ for the home folder, and has its own place for root', () => {

@@ -86,8 +86,7 @@ test('whatever bytes come, no value under a rule is stored in clear', async () =
     metadata: { ANI: secret },
   };
   const long = { in: { filler, ...record.in }, other: { filler }, metadata: { filler, ...record.metadata } };
-  const large = { ...record, ...long };
-  const texts = [record, large].flatMap((one) => [JSON.stringify(one), JSON.stringify(one, null, 1)]);
+  const texts = [record, { ...record, ...long }].flatMap((one) => [JSON.stringify(one), JSON.stringify(one, null, 1)]);
   const change = fc.tuple(fc.nat(), fc.nat(3), fc.constantFrom(...'{}[]",:\\ 0x\u0000'));
   const changed = fc.tuple(fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 4 }));
   await forAll([changed], { numRuns: 2_000 }, ([text, changes]) => {
@@ -97,8 +96,7 @@ test('whatever bytes come, no value under a rule is stored in clear', async () =
     }, text);
     const kept = ruled.admit(Buffer.from(sent)).body.toString();
     const read = parseQuietly(Buffer.from(sent));
-    const isReadable = isObject(read) && typeof read.unique_id === 'string';
-    if (!isReadable) expect(kept).not.toContain(secret);
+    if (!isObject(read) || typeof read.unique_id !== 'string') expect(kept).not.toContain(secret);
     else if (kept.includes(secret)) expect(JSON.parse(kept)).toEqual(ruled.preview(read).fields);
   });
   const broken = ruled.admit(Buffer.from(`{"unique_id":"a","x":[},"in":{"data":"${secret}"}}`));

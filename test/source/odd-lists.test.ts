@@ -68,9 +68,8 @@ const read = async (
   if (more.isOrdered === false) calls.sort((a, b) => hash32(1, a / 1000) - hash32(1, b / 1000));
   let requests = 0;
   const limits = { retries: 2, retry_base_ms: 1, retry_max_ms: 2 };
-  const section = { limits, list: { records: 'data', pagination: { style: 'page' as const }, cursor_fields, ...list } };
   const client = openMemoryList(
-    section,
+    { limits, list: { records: 'data', pagination: { style: 'page' as const }, cursor_fields, ...list } },
     (url) => {
       if (url.pathname !== '/calls') return invalid;
       requests++;

@@ -36,8 +36,7 @@ const presets: Record<string, object> = {
 /** Settings that a probe finds of a list: all of its configuration but the limit that only its user knows. */
 const findable = ({ preset, max_results: _, ...list }: DialectSource['list']): object => {
   if (preset !== undefined) return presets[preset] ?? {};
-  const usual = { cursor_fields: [], from_inclusive: true, to_inclusive: true };
-  const text = JSON.stringify({ ...usual, ...list });
+  const text = JSON.stringify({ ...{ cursor_fields: [], from_inclusive: true, to_inclusive: true }, ...list });
   return JSON.parse(text.replace(/"X-[\w-]+"/, (header) => header.toLowerCase())) as object;
 };
 

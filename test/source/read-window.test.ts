@@ -18,7 +18,7 @@ const servedCall = (index: number, at: number) => ({
 
 const respondAsUsual = (_url: URL, usual: () => MemoryAnswer): MemoryAnswer => usual();
 type Server = { maxOffset?: number; maxLimit?: number; total?: boolean | number; respond?: typeof respondAsUsual };
-const openActivate = (calls: readonly ServedCall[], server: Server) => {
+const start = async (calls: ServedCall[], server: Server = {}, list: SourceConfigInput['list'] = {}) => {
   const { maxOffset = 10_000, maxLimit = 200, total = true, respond = respondAsUsual } = server;
   let pages = 0;
   const answer = (url: URL): MemoryAnswer => {
@@ -46,18 +46,13 @@ const openActivate = (calls: readonly ServedCall[], server: Server) => {
   /** `beforePage` is called before each page is made, with the number of pages so far. */
   const beforePage = (_pages: number): void => undefined;
   const activate = { answer: (url: URL) => respond(url, () => answer(url)), beforePage };
-  return activate;
-};
-
-const t0 = Date.UTC(2024, 6, 1);
-const second = 1_000;
-
-const start = async (calls: ServedCall[], server: Server = {}, list: SourceConfigInput['list'] = {}) => {
-  const activate = openActivate(calls, server);
   const raw = await applyPreset({ source: { list: { preset: 'activate', ...list } } });
   const { limits: _limits, ...section } = raw.source as SourceConfigInput;
   return { server: activate, source: { list: openMemoryList(section, activate.answer) } };
 };
+
+const t0 = Date.UTC(2024, 6, 1);
+const second = 1_000;
 
 type OnRejected = NonNullable<Parameters<typeof readWindow>[0]['onRejected']>;
 /** @param range its axis, and its ends in milliseconds. */

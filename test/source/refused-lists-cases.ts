@@ -88,10 +88,9 @@ const readRefused = async (list: RefusedList) => {
       cursor_fields: [{ name: 'timestamp', record_field: 'timestamp', ...(cuttable && bounds) }],
     },
   };
-  const client = openMemoryList(section, answerOf(list));
   const window = { axis: 'timestamp', from: start * 1000, to: (start + 1_000_000) * 1000 };
   try {
-    const { result, seen } = await readSimulated({ list: client }, window);
+    const { result, seen } = await readSimulated({ list: openMemoryList(section, answerOf(list)) }, window);
     const problems = result.problems.map(({ problem }) => problem);
     return { lost: list.count - seen.size, problems, shown: result.shown, failed: undefined };
   } catch (error) {

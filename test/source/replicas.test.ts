@@ -6,8 +6,7 @@ import { readSimulated } from './simulated.ts';
 
 const start = Date.UTC(2024, 6, 1);
 const everyMs = 7_000;
-const hour = 3_600_000;
-const window = { axis: 'timestamp', from: start * 1000, to: (start + hour) * 1000 };
+const window = { axis: 'timestamp', from: start * 1000, to: (start + 3_600_000) * 1000 };
 /** The replicas never agree, so most readings would cut the window down to single seconds. */
 const mostRequests = 120;
 /** A reading ends by itself after 500 requests, and 20 for each call that it knows. */

@@ -36,8 +36,7 @@ test.each([
   expect(request?.headers['content-type']).toContain(type);
   expect(request?.headers.authorization).toBeUndefined();
   const credentials = { client_id: 'id', client_secret: 'not-a-secret' };
-  const wanted = { grant_type: 'client_credentials', ...credentials, scope: 'openid' };
-  expect(read(request?.body ?? '')).toEqual(wanted);
+  expect(read(request?.body ?? '')).toEqual({ grant_type: 'client_credentials', ...credentials, scope: 'openid' });
 });
 
 test.each([400, 415])('the token request is tried in the other form when one is refused with %i', async (status) => {

@@ -86,8 +86,7 @@ test('tells how far sync is, and what of the request limit is granted', async ()
   await store.query(`INSERT INTO request_limits (name, slots)
       VALUES ('source', ARRAY[1, extract(epoch FROM now()) * 1000000]::bigint[])`);
   const sync = { lag: expect.closeTo(1_249, -2), watermarkAge: expect.closeTo(172_849, -2) };
-  const expected = { sync: { ...sync, lastError: 'SERVICE_UNREACHABLE' }, grantedRequests: 1 };
-  expect(await read()).toMatchObject(expected);
+  expect(await read()).toMatchObject({ sync: { ...sync, lastError: 'SERVICE_UNREACHABLE' }, grantedRequests: 1 });
   const [stored] = await store.query<{ watermark: Date }>('SELECT watermark FROM watermarks');
   expect((await read()).sync?.watermark).toEqual(stored?.watermark);
   // Sync went on without a window that could not be shown complete.

@@ -20,8 +20,7 @@ export const describeRestored = ({ calls }: { readonly calls: number }): void =>
   test(`the first new call is visible within 5 minutes, below 400 MB, with ${calls} calls`, async () => {
     // Older than the sync begins: the ledger's counter shows the delivery alone.
     const old = { count: 20, utterances: 1, words: 3, tags: 1, otherShare: 0, to: '2024-02-01T00:00:00Z' };
-    const simulator = { seed: 7, calls: old };
-    const site = await installForTest({ simulator });
+    const site = await installForTest({ simulator: { seed: 7, calls: old } });
     await site.warehouse.migrate();
     await issueEpoch(site.store, 'test', 0);
     await register(site.store, 'postgres');

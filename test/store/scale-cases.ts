@@ -41,22 +41,16 @@ interface StatementCost {
   readonly times: number;
 }
 
-type Plan = Partial<
-  Record<
-    | 'Shared Hit Blocks'
-    | 'Shared Read Blocks'
-    | 'Actual Rows'
-    | 'Actual Loops'
-    | 'Rows Removed by Filter'
-    | 'Rows Removed by Join Filter',
-    number
-  >
-> & { readonly Plans?: readonly Plan[] };
+interface Plan {
+  readonly Plans?: readonly Plan[];
+  readonly [figure: string]: unknown;
+}
+const sumOf = (plan: Plan, ...figures: string[]): number =>
+  figures.reduce((sum, figure) => sum + Number(plan[figure] ?? 0), 0);
 
 const rowsRead = (plan: Plan): number => {
-  const { 'Actual Rows': rows = 0, 'Actual Loops': loops = 1, Plans = [] } = plan;
-  const removed = (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Join Filter'] ?? 0);
-  return Math.max((rows + removed) * loops, ...Plans.map(rowsRead));
+  const rows = sumOf(plan, 'Actual Rows', 'Rows Removed by Filter', 'Rows Removed by Join Filter');
+  return Math.max(rows * Number(plan['Actual Loops'] ?? 1), ...(plan.Plans ?? []).map(rowsRead));
 };
 
 /** New connections to the database tell the plan of each statement as a notice. */
@@ -82,10 +76,11 @@ const gatherCosts = (pool: pg.Pool): (() => readonly StatementCost[]) => {
     if (found === null) return;
     const explained = JSON.parse(found[2] ?? '') as { 'Query Text': string; Plan: Plan };
     const sql = explained['Query Text'].replaceAll(/\s+/g, ' ').trim();
-    const { 'Shared Hit Blocks': hit = 0, 'Shared Read Blocks': read = 0, 'Actual Rows': rows = 0 } = explained.Plan;
+    const buffers = sumOf(explained.Plan, 'Shared Hit Blocks', 'Shared Read Blocks');
+    const rows = sumOf(explained.Plan, 'Actual Rows');
     const before = costs.get(sql) ?? { ms: 0, buffers: 0, rows: 0, read: 0, times: 0 };
     costs.set(sql, {
-      ...{ sql, ms: Math.max(before.ms, Number(found[1])), buffers: Math.max(before.buffers, hit + read) },
+      ...{ sql, ms: Math.max(before.ms, Number(found[1])), buffers: Math.max(before.buffers, buffers) },
       ...{ rows: Math.max(before.rows, rows), read: Math.max(before.read, rowsRead(explained.Plan)) },
       times: before.times + 1,
     });

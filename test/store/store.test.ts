@@ -62,8 +62,7 @@ test('opening: events and counters of a store in another schema stay there', asy
 
 test('every call id is under one collation: an index under another serves no join', async () => {
   const ids = `FROM information_schema.columns WHERE table_schema = 'callsync' AND column_name = 'call_id'`;
-  const collations = await column(store(), `SELECT DISTINCT collation_name ${ids}`);
-  expect(collations).toEqual(['C']);
+  expect(await column(store(), `SELECT DISTINCT collation_name ${ids}`)).toEqual(['C']);
 });
 
 test('opening refuses a process with another key, also of two at once; a former key is taken', async () => {

@@ -21,11 +21,10 @@ export const describeKills = ({ kills }: { kills: number }): void => {
     const results = new Map<string, Awaited<ReturnType<typeof sendWebhook>>>();
     let answered = 0;
     const answeredMore = (count: number, goal = answered + count) => until('more answers', () => answered >= goal);
-    const filler = 'x'.repeat(20_000);
 
     let child = await start(config);
     const stop = keepSending([...'abcdefgh'], async (id) => {
-      const body = JSON.stringify({ unique_id: id, filler });
+      const body = JSON.stringify({ unique_id: id, filler: 'x'.repeat(20_000) });
       const result = await sendWebhook({ url, body, secret: testSecret, deliveryId: id });
       results.set(id, result);
       if (result.delivered) answered += 1;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sendWebhook } from '../../src/lib/send-webhook.ts';
 import { listKeyUsage } from '../../src/store/delivery/delivery-statistics.ts';
-import { openSigningKeys, readSigningKey } from '../../src/webhook/server/signature.ts';
+import { openSigningKeys } from '../../src/webhook/server/signature.ts';
 import { useFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
 import { useInboxDatabase } from './support/inbox-database.ts';
@@ -85,10 +85,4 @@ test('warns when unsigned deliveries are taken', async () => {
   expect(started.logged.join()).toContain('warn webhook.allow_unsigned is set, so anyone can send');
   expect(started.receiver.status()).toMatchObject({ allowUnsigned: true, keys: [] });
   expect((await sendWebhook({ url: started.url, body: '{}' })).delivered).toBe(true);
-});
-
-test.each(['key', 'key\n', 'key\r\n', '\ufeffkey\n'])('is the same key from a value and a file: %j', async (text) => {
-  await writeFile(file('same'), text);
-  for (const given of [{ secret: text }, { secret_file: file('same') }])
-    expect(String(readSigningKey([{ name: 'same', ...given }]).secret)).toBe('key');
 });

@@ -73,8 +73,7 @@ test('a delivery that the store always refuses holds up no other, is parked, and
      CREATE TRIGGER refuse BEFORE INSERT ON callsync.inbox FOR EACH ROW
        WHEN (new.delivery_id LIKE 'poison%') EXECUTE FUNCTION callsync.refuse()`,
   );
-  const spoolDir = join(folder, 'poisoned');
-  const options = { spoolDir, config: { group_commit: { max_delay_ms: 20 } } };
+  const options = { spoolDir: join(folder, 'poisoned'), config: { group_commit: { max_delay_ms: 20 } } };
   const started = await database.receive(options);
   const ids = ['a', 'b', 'poison-1', 'c', 'poison-2', 'd'];
   const sent = await Promise.all(ids.map((id) => started.send(id)));
