@@ -84,20 +84,13 @@ export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }) => {
       await ask(insert.text, [...insert.values], answerMs);
     },
 
-    async recordRejected(rejected: readonly RejectedDelivery[]) {
-      await ask(recordRejectedSql, [JSON.stringify(rejected)]);
-    },
+    recordRejected: (rejected: readonly RejectedDelivery[]) => ask(recordRejectedSql, [JSON.stringify(rejected)]),
 
     /** Tells workers that listen (`listenToInbox`) that deliveries came. */
-    async wake() {
-      await ask(`NOTIFY ${inboxChannel}`);
-    },
+    wake: () => ask(`NOTIFY ${inboxChannel}`),
 
-    /** Rejects when the inbox cannot be written to. */
-    async ping() {
-      // Takes the same lock and needs the same rights as a delivery, but writes nothing.
-      await ask('INSERT INTO inbox (received_at) SELECT now() WHERE false');
-    },
+    /** Rejects when the inbox cannot be written to: takes the same lock and needs the same rights as a delivery, but writes nothing. */
+    ping: () => ask('INSERT INTO inbox (received_at) SELECT now() WHERE false'),
 
     async depth() {
       const rows = await ask<{ pending: number; oldestAge: number }>(

@@ -31,9 +31,8 @@ type Found = { readonly follows: boolean; readonly hasTombstones: boolean; reado
 
 /** Asked after the claim, so that a tombstone which committed while the claim waited is seen. @throws CallsyncError WAREHOUSE_RESTORED */
 const look = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): Promise<Found> => {
-  const { rows } = await client.query<Found>(sql.look, [batch.follows]);
-  const [found] = rows as [Found];
-  if (found.follows) return found;
+  const [found] = (await client.query<Found>(sql.look, [batch.follows])).rows;
+  if (found?.follows === true) return found;
   throw transient('WAREHOUSE_RESTORED', 'A warehouse lacks the load before this one, so callsync plans it again.');
 };
 

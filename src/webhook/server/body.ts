@@ -51,7 +51,7 @@ class SharedBodies {
   held = 0;
   private readonly heldBy = new Map<string, number>();
   private readonly isKnown: (sender: string) => boolean;
-  private readonly limits: WebhookConfig['limits'];
+  readonly limits: WebhookConfig['limits'];
 
   constructor(limits: WebhookConfig['limits'], isKnown: (sender: string) => boolean) {
     this.isKnown = isKnown;
@@ -134,7 +134,7 @@ export const createBodyReader = (limits: WebhookConfig['limits'], isKnown: (send
       const announced = Number(request.headers['content-length']);
       if (announced > limits.body_bytes) throw new BodyError('too_large');
       if (request.destroyed) throw new BodyError('incomplete');
-      return await collect(bodies, { request, sender, maxBodyBytes: limits.body_bytes });
+      return await collect(bodies, request, sender);
     },
   };
 };
@@ -151,10 +151,7 @@ const free = ({ length, buffer }: Buffer): void => {
   if (length === buffer.byteLength) nowhere.postMessage(undefined, [buffer as ArrayBuffer]);
 };
 
-const collect = (
-  bodies: SharedBodies,
-  { request, sender, maxBodyBytes }: Pick<ComingBody, 'request' | 'sender'> & { readonly maxBodyBytes: number },
-): Promise<HeldBody> =>
+const collect = (bodies: SharedBodies, request: IncomingMessage, sender: string): Promise<HeldBody> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -189,7 +186,7 @@ const collect = (
       taken += chunk.length;
       bodies.hold(sender, chunk.length);
       chunks.push(chunk);
-      if (length > maxBodyBytes) {
+      if (length > bodies.limits.body_bytes) {
         reading.abandon('too_large');
         return;
       }

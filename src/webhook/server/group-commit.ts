@@ -33,7 +33,7 @@ interface Entry {
 }
 
 export const createGroupCommit = (options: GroupCommitOptions) => {
-  const { drain, bodies } = options;
+  const { drain, bodies, inbox, spool, onStored } = options;
   const { group_commit: config, limits } = options.config;
   /** Oldest first, including `waiting`, which no group has taken yet. Answered ones leave it with those before them. */
   const unanswered: Entry[] = [];
@@ -44,7 +44,20 @@ export const createGroupCommit = (options: GroupCommitOptions) => {
   /** The spool has one file, which takes one group after the other. */
   const mayWrite = (): boolean => writing.length < (drain.state.usable ? config.writers : 1);
 
-  const store = createStorer(options);
+  const store = async (deliveries: readonly Delivery[]): Promise<StoredIn> => {
+    if (drain.state.usable) {
+      try {
+        await inbox.insert(deliveries);
+        onStored.inbox();
+        return 'inbox';
+      } catch (error) {
+        drain.trip(error);
+      }
+    }
+    await spool.append(deliveries);
+    onStored.spool();
+    return 'spool';
+  };
   const write = async (group: readonly Entry[]): Promise<void> => {
     const isLent = drain.state.usable;
     const stored = store(group.map((entry) => entry.delivery));
@@ -116,23 +129,6 @@ const takeGroup = (waiting: Entry[], { batch_rows, batch_bytes }: WebhookConfig[
   }
   return waiting.splice(0, count);
 };
-
-const createStorer =
-  ({ inbox, spool, drain, onStored }: GroupCommitOptions) =>
-  async (deliveries: readonly Delivery[]): Promise<StoredIn> => {
-    if (drain.state.usable) {
-      try {
-        await inbox.insert(deliveries);
-        onStored.inbox();
-        return 'inbox';
-      } catch (error) {
-        drain.trip(error);
-      }
-    }
-    await spool.append(deliveries);
-    onStored.spool();
-    return 'spool';
-  };
 
 const refuseOverdue = (unanswered: Entry[], withinMs: number): void => {
   const now = performance.now();

@@ -31,7 +31,7 @@ interface ReceiverOptions {
   readonly registry: Registry;
   readonly log: ReceiverLog;
   /** Wakes the inbox merge. Called after commits, at most once in `wake_interval_ms`; may fail. */
-  readonly wake: () => Promise<void>;
+  readonly wake: () => Promise<unknown>;
   readonly verifier?: Verifier;
   /** Privacy rules; by default bodies are stored as they came. */
   readonly admit?: Admit | undefined;

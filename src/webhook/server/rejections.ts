@@ -12,7 +12,7 @@ const minuteMs = 60_000;
  */
 export const createRejections = (options: {
   perMinute: number;
-  record: (rejected: readonly RejectedDelivery[]) => Promise<void>;
+  record: (rejected: readonly RejectedDelivery[]) => Promise<unknown>;
   onUnrecorded: (count: number) => void;
   minuteMs?: number;
 }) => {

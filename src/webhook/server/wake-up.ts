@@ -9,7 +9,7 @@ import type { ReceiverLog } from './receiver-log.ts';
  */
 export const createWakeUp = (options: {
   /** Ends in time. */
-  wake: () => Promise<void>;
+  wake: () => Promise<unknown>;
   intervalMs: number;
   log: Pick<ReceiverLog, 'warn'>;
   onFailure: () => void;
