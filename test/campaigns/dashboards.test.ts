@@ -73,12 +73,8 @@ TALISMAN_ENABLED = False
     const served = ['-w', '1', '-k', 'gthread', '--threads', '4', '--timeout', '300', '-b', `127.0.0.1:${port}`];
     const args = [...served, 'superset.app:create_app()'];
     server = spawn(join(bin, 'gunicorn'), args, { env, cwd: home, stdio: 'ignore' });
-    await until('Superset', () =>
-      fetch(`${address}/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    );
+    const isUp = async () => (await fetch(`${address}/health`).catch(() => undefined))?.ok === true;
+    await until('Superset', isUp);
   }, 2_400_000);
   afterAll(() => void server?.kill('SIGTERM'));
 
@@ -91,8 +87,7 @@ TALISMAN_ENABLED = False
       return (await answer.json()) as any;
     };
     const login = { username: 'admin', password, provider: 'db', refresh: false };
-    const json = { 'content-type': 'application/json' };
-    const posted = { method: 'POST', headers: json, body: JSON.stringify(login) };
+    const posted = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(login) };
     const { access_token } = await send('security/login', posted);
     const headers = { authorization: `Bearer ${access_token}` };
     const { result } = await send('dashboard/callsync-calls/charts', { headers });
@@ -176,20 +171,16 @@ describe('examples', () => {
     const login = { PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password };
     const PATH = `${bin}:${programsOf('postgres')}:${process.env.PATH}`;
     const own = { PATH, PGDATABASE: pathname.slice(1), CALLSYNC_CONFIG: config(), TIMEOUT: '20s' };
+    const env = { ...process.env, ...login, ...own };
     const build = (from: number, to: number) =>
-      run(join(project, 'build.sh'), [day(from), day(to)], {
-        env: { ...process.env, ...login, ...own },
-        maxBuffer: 1e8,
-      });
+      run(join(project, 'build.sh'), [day(from), day(to)], { env, maxBuffer: 1e8 });
     const built = () => runOnServer(url, "SELECT to_regclass('our_house.weekly_calls') IS NOT NULL AS built");
     await expect(build(1, 2)).rejects.toMatchObject({ code: 2 });
     expect((await built()).rows).toEqual([{ built: false }]);
     expect((await build(-4, -2)).stdout).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
     const weeks = await runOnServer(url, 'SELECT sum(calls)::int AS calls FROM our_house.weekly_calls');
-    const calls = await runOnServer(
-      url,
-      'SELECT count(*)::int AS calls FROM calls.calls WHERE call_timestamp IS NOT NULL',
-    );
+    const timed = 'SELECT count(*)::int AS calls FROM calls.calls WHERE call_timestamp IS NOT NULL';
+    const calls = await runOnServer(url, timed);
     expect(weeks.rows[0].calls).toBeGreaterThan(0.9 * calls.rows[0].calls);
   });
 

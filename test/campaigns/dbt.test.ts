@@ -9,15 +9,7 @@ import { marts } from '../../src/marts/render-views.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { compareIncremental, compareModels, type ManifestNode, readManifest } from '../marts/compare-models.ts';
-import {
-  type Dbt,
-  type DbtAdapter,
-  dbtCores,
-  installDbt,
-  openDbt,
-  postgresTarget,
-  settingsVars,
-} from '../marts/dbt.ts';
+import { type Dbt, dbtCores, installDbt, openDbt, postgresTarget, settingsVars } from '../marts/dbt.ts';
 import { stateRow } from '../marts/log-rows.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
@@ -132,7 +124,7 @@ describe('seeds', () => {
     close(): Promise<void>;
   }
 
-  const places: Readonly<Record<DbtAdapter, () => Promise<Place>>> = {
+  const places: Readonly<Record<'postgres' | 'bigquery', () => Promise<Place>>> = {
     async postgres() {
       const database = await createDatabase();
       return { target: postgresTarget(database.url, schema), vars: {}, close: () => database.drop() };

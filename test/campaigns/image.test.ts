@@ -65,9 +65,8 @@ const buildImage = async (state: 'cold' | 'warm'): Promise<void> => {
   await installDebian({ buildah: '/usr/bin/buildah', debootstrap: '/usr/sbin/debootstrap' });
   await provideBases();
   const cache = state === 'cold' ? '--no-cache' : '';
-  await run(
-    `buildah bud --isolation chroot --pull=never --layers ${cache} --tag localhost/callsync:local --file deploy/Dockerfile .`,
-  );
+  const options = `--isolation chroot --pull=never --layers ${cache} --tag localhost/callsync:local`;
+  await run(`buildah bud ${options} --file deploy/Dockerfile .`);
 };
 
 /** A container of the built image, whose files can be read until it is closed. */
@@ -93,10 +92,8 @@ const useImage = () =>
 /** About 4 minutes, and one to make the image that it begins with. */
 
 test('build: cold, then warm', async () => {
-  const cold = await timed('built', () => buildImage('cold'));
-  const warm = await timed('built with the cache of the first build', () => buildImage('warm'));
-  expect(cold.alone).toBeLessThanOrEqual(600);
-  expect(warm.alone).toBeLessThanOrEqual(60);
+  for (const [state, most] of [['cold', 600] as const, ['warm', 60] as const])
+    expect((await timed(`built ${state}`, () => buildImage(state))).alone).toBeLessThanOrEqual(most);
 });
 
 /** Half a minute. */
@@ -118,9 +115,8 @@ describe('content', () => {
   });
 
   test('has a bill of materials that names every package in it', async () => {
-    await run(
-      `npx --yes @cyclonedx/cyclonedx-npm@6.0.1 --omit dev --omit optional --flatten-components --output-file "${folder}/sbom.json"`,
-    );
+    const options = `--omit dev --omit optional --flatten-components --output-file "${folder}/sbom.json"`;
+    await run(`npx --yes @cyclonedx/cyclonedx-npm@6.0.1 ${options}`);
     const { components } = JSON.parse(await readFile(join(folder, 'sbom.json'), 'utf8')) as {
       components: { readonly name: string; readonly group?: string }[];
     };
@@ -165,9 +161,8 @@ describe('services', () => {
     };
     const startWorker = () => startHealthy('worker', '/healthz');
     const up = async () => {
-      const { result: receiver, alone } = await timed(`${of}: the receiver is ready`, () =>
-        startHealthy('receiver', '/readyz'),
-      );
+      const ready = () => startHealthy('receiver', '/readyz');
+      const { result: receiver, alone } = await timed(`${of}: the receiver is ready`, ready);
       expect(alone).toBeLessThanOrEqual(2);
       await simulator.startWebhooks({ url: `http://127.0.0.1:${receiver.ports.webhook}/webhook` });
       return { receiver, workers: [await startWorker(), await startWorker()] as const };

@@ -9,20 +9,16 @@ import { testListFuzz } from '../source/list-fuzz-cases.ts';
 import { liveCases, probeLive } from '../source/probe-live-cases.ts';
 import { testRefusedLists } from '../source/refused-lists-cases.ts';
 
-/** * Reads 500 random lists with every quirk of the simulated service, while calls come, go and change. No list that lacks
+const seeds = Array.from({ length: 500 }, (_, index) => Number(process.env.CALLSYNC_SEED ?? 1) + index);
+
+/** Reads 500 random lists with every quirk of the simulated service, while calls come, go and change. No list that lacks
  * a call is read as complete. About 15 minutes. `CALLSYNC_SEED=1001` reads 500 others. A printed seed runs alone by
  * `SEEDS=112,149 npx vitest run test/pipeline/read/never-lost.test.ts`.
  */
-describe('dialects', () => {
-  const first = Number(process.env.CALLSYNC_SEED ?? 1);
-  describeNeverLost(Array.from({ length: 500 }, (_, index) => first + index));
-});
+describe('dialects', () => describeNeverLost(seeds));
 
 /** 500 lists that refuse pages at random places. About 20 seconds. `CALLSYNC_SEED=1001` reads 500 others. */
-describe('refusals', () => {
-  const first = Number(process.env.CALLSYNC_SEED ?? 1);
-  testRefusedLists(Array.from({ length: 500 }, (_, index) => first + index));
-});
+describe('refusals', () => testRefusedLists(seeds));
 
 /** 20,000 mutated list responses: nothing crashes or hangs, and no valid record is lost. About 1 minute. */
 describe('fuzz', () => testListFuzz(20_000));

@@ -42,9 +42,8 @@ test('erasure: nothing of erased persons is found anywhere, and receipts verify'
 const openBoth = async () => {
   const pipeline = await openPipeline({ documents: true });
   onTestFinished(() => pipeline.close());
-  const bigquery = await openBigqueryTarget();
   await register(pipeline.store, 'bigquery');
-  return { pipeline, bigquery };
+  return { pipeline, bigquery: await openBigqueryTarget() };
 };
 
 const secret = 'a secret of the planted values';
@@ -95,13 +94,10 @@ const openPlace = async (name: string) => {
 };
 
 const settled = (pool: pg.Pool) => {
-  const isLoaded = async (): Promise<boolean> => {
-    const { rows } = await pool.query(`SELECT FROM callsync.inbox WHERE outcome = 'pending'
+  const waiting = `SELECT FROM callsync.inbox WHERE outcome = 'pending'
         UNION ALL SELECT FROM callsync.warehouse_calls WHERE pending
-        UNION ALL SELECT WHERE NOT EXISTS (SELECT FROM calls.calls)`);
-    return rows.length === 0;
-  };
-  return until('everything is loaded', isLoaded, 600_000);
+        UNION ALL SELECT WHERE NOT EXISTS (SELECT FROM calls.calls)`;
+  return until('everything is loaded', async () => (await pool.query(waiting)).rowCount === 0, 600_000);
 };
 
 const filesIn = (folder: string): string[] =>
@@ -157,8 +153,7 @@ test('planted: none is found in store, warehouses, spool, logs, Temporal, metric
   const path = configure('up', databaseUrl, { operations: { port } });
   const up = await place.start('up', '--no-schedules', '--config', path);
   // Its store is away: everything it takes stays in its spool.
-  const away = configure('away', 'postgres://nobody:none@127.0.0.1:9/none');
-  const receiver = await place.start('serve', '--config', away);
+  const receiver = await place.start('serve', '--config', configure('away', 'postgres://nobody:none@127.0.0.1:9/none'));
   const imported: string[] = [];
   for (let index = 0; index < people; index += 1) {
     const text = JSON.stringify(recordOf(`call-${index}`, index));
@@ -198,8 +193,8 @@ test('planted: none is found in store, warehouses, spool, logs, Temporal, metric
     const others = file.startsWith(join(folder, 'temporal/')) ? 'Temporal' : 'other files';
     look(file.includes('spool') ? 'spool' : others, readFileSync(file, 'latin1'));
   }
-  const { rows } = await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM calls.calls');
-  process.stdout.write(`${JSON.stringify({ planted: people * 5, calls: rows[0]?.n, found, sizes })}\n`);
+  const { rows } = await pool.query('SELECT count(*)::int AS calls FROM calls.calls');
+  process.stdout.write(`${JSON.stringify({ planted: people * 5, ...rows[0], found, sizes })}\n`);
   expect(hits).toEqual([]);
   expect(sizes.spool).toBeGreaterThan(1_000);
   expect(sizes.Temporal).toBeGreaterThan(1_000);
@@ -238,8 +233,7 @@ test('hosts: of one installation have one key each, and erase what the other too
     expect(refused.stdout + refused.stderr).toMatch(/PRIVACY_KEY/);
   }
   const second = await place.start('serve', '--config', paths.second);
-  const persons = [0, 1, 2];
-  for (const person of persons)
+  for (const person of [0, 1, 2])
     for (const [host, { webhook: url }] of Object.entries({ up, second })) {
       const text = JSON.stringify(recordOf(`${host}-${person}`, person));
       for (const body of [text, text, text.slice(0, -9)]) await sendWebhook({ url, body, secret });
@@ -260,8 +254,7 @@ test('hosts: of one installation have one key each, and erase what the other too
       for await (const text of readSchemas(pool, schemas)) yield [place, text];
     for await (const text of readBigquery(bigqueryWarehouseSchema.parse(bigquery))) yield ['BigQuery', text];
     for (const file of filesIn(shared)) yield ['shared files', readFileSync(file, 'latin1')];
-    const found = await run('search', 'compte', '--limit', '1000', '--config', paths.second);
-    yield ['search', found.stdout];
+    yield ['search', (await run('search', 'compte', '--limit', '1000', '--config', paths.second)).stdout];
   };
   const { rows } = await pool.query<{ name: string }>(`SELECT schema_name AS name FROM information_schema.schemata
       WHERE schema_name LIKE '%dbt%' OR schema_name LIKE 'stg\\_%'`);
@@ -290,8 +283,9 @@ test('hosts: of one installation have one key each, and erase what the other too
   // The ledger keeps the ids of tombstones, by which it knows the calls again.
   const { callsync: ids, ...places } = after;
   expect(places).toEqual(Object.fromEntries(Object.keys(places).map((place) => [place, 0])));
-  const left = await pool.query(`SELECT call_id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0'
-      ORDER BY 1`);
+  const left = await pool.query(
+    `SELECT call_id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0' ORDER BY 1`,
+  );
   expect(left.rows).toEqual([{ call_id: 'second-0' }, { call_id: 'up-0' }]);
   expect(ids).toBeLessThan(before.callsync ?? 0);
 });

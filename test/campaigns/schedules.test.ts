@@ -46,22 +46,16 @@ const account = async (site: Installation, name: string) => {
   const due = await listDue(site.client, backfillScheduleId(site.prefix, name), info.createdAt, endAt);
   const after = (await handle.describe()).info;
   await until('every run is listed', async () => (await listRuns(site, name)).length >= after.numActionsTaken);
-  const runs = await listRuns(site, name);
-  const skipped = after.numActionsSkippedOverlap;
-  const missed = after.numActionsMissedCatchupWindow;
-  return { due, runs, begun: after.numActionsTaken, skipped, missed };
+  const { numActionsTaken: begun, numActionsSkippedOverlap: skipped, numActionsMissedCatchupWindow: missed } = after;
+  return { due, runs: await listRuns(site, name), begun, skipped, missed };
 };
 
 test('backfills: every due run happened once, was skipped by its policy, or is counted as missed', async () => {
   const { address: temporalAddress, restart } = await temporalForTest();
-  const site = await installForTest({
-    temporalAddress,
-    simulator: { seed: 37, calls: { count: 20, utterances: 0 } },
-  });
+  const site = await installForTest({ temporalAddress, simulator: { seed: 37, calls: { count: 20, utterances: 0 } } });
   for (const overlap of policies) {
     const often = { name: overlap, every: '2s', last: '900d', overlap_policy: overlap, catchup_window: '10s' };
-    const wanted = scheduledBackfillSchema.parse(often);
-    await createBackfillSchedule(site.client, site.prefix, { wanted, defaults });
+    await createBackfillSchedule(site.client, site.prefix, { wanted: scheduledBackfillSchema.parse(often), defaults });
   }
   const first = await site.startWorker();
   await delay(8_000);

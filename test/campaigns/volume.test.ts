@@ -94,14 +94,8 @@ test('storm: loses nothing, doubles nothing, and stays small in Temporal', async
   const histories = await measureHistories(site.client, site.prefix);
   const most = (of: 'events' | 'bytes') => Math.max(...histories.map((one) => one[of]));
   const actionsPer1000 = histories.reduce((sum, one) => sum + one.actions, 0) / (written / 1000);
-  const figures = {
-    planned: progress.expected,
-    loaded: written,
-    expected,
-    lost,
-    duplicated: written - ids.size,
-    kills,
-  };
+  const doubled = written - ids.size;
+  const figures = { planned: progress.expected, loaded: written, expected, lost, duplicated: doubled, kills };
   const history = { events: most('events'), bytes: most('bytes'), actionsPer1000 };
   process.stdout.write(`${JSON.stringify({ ...figures, longestHistory: history })}\n`);
   expect(lost).toBe(0);

@@ -4,11 +4,10 @@ import { drawReasons, explainDay, type Reason } from '../../src/health/coverage/
 import { beat, readHealth, readProofs } from '../../src/health/read-health.ts';
 import { transient } from '../../src/lib/errors.ts';
 import { asSync, finishSync } from '../../src/pipeline/read/plan-sync.ts';
-import { createSource } from '../../src/source/source.ts';
 import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { advanceWatermark, replaceProblems } from '../../src/store/windows/windows.ts';
 import { day, useInstallation } from '../pipeline/reconcile/installation.ts';
-import { readPart, simulatedConfig, withList } from '../source/simulated.ts';
+import { readPart, simulatedSource, withList } from '../source/simulated.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { collect, column } from '../support/rows.ts';
 
@@ -23,26 +22,21 @@ const here = useInstallation({
 
 /** @param clock milliseconds by which the clock of this machine is ahead */
 const why = async (start: number, clock = 0): Promise<Reason[]> => {
-  const readings = {
-    ...{ ...(await readHealth(here.store, { warehouses: ['main'] })), syncEvery: 60 },
-    proofs: await readProofs(here.store, { warehouses: ['main'], days: 92 }),
-  };
+  const proofs = await readProofs(here.store, { warehouses: ['main'], days: 92 });
+  const readings = { ...(await readHealth(here.store, { warehouses: ['main'] })), syncEvery: 60, proofs };
   const at = (Date.now() + clock) * 1000;
   return await explainDay(here.store, { day: start, now: at, readings, warehouses: ['main'], comparedAfter: 2 * day });
 };
 const dateOf = (micros: number): string => timeOf(micros).slice(0, 10);
 const asked = (start: number): string => `--from ${dateOf(start)} --to ${dateOf(start + day)}`;
 const reconcile = (range: { from: number; to: number }, by = here.deps) => here.reconcile({ range, force: true }, by);
-const callsOf = async ({ from, to }: { from: number; to: number }): Promise<string[]> =>
-  (await column(
-    here.store,
-    `SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp(${from / 1e6}) AND call_timestamp < to_timestamp(${to / 1e6})
-        AND NOT tombstone ORDER BY call_timestamp`,
-  )) as string[];
+const callsOf = ({ from, to }: { from: number; to: number }) =>
+  here.store.column<string>`SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp(${from / 1e6})
+    AND call_timestamp < to_timestamp(${to / 1e6}) AND NOT tombstone ORDER BY call_timestamp`;
 /** Of a process that asks once, and knows nothing of the list yet. */
 const openSource = async (more: object = {}) => {
   const limits = { requests: 100_000, per_s: 1, retries: 0 };
-  const source = createSource(await simulatedConfig(here.simulator, { list: { preset: 'activate' }, limits, ...more }));
+  const source = await simulatedSource(here.simulator, { list: { preset: 'activate' }, limits, ...more });
   onTestFinished(source.close);
   return { ...here.deps, source };
 };
@@ -79,13 +73,11 @@ const spoilRows = async ({ from, to }: { from: number; to: number }, name: strin
 beforeAll(async () => {
   await advanceWatermark(here.store, { axis: 'qualified', start: here.range.from });
   // Days 7, 6 and 5 before today stay unread.
-  for (const [from, to] of [
-    [here.range.from, today - 7 * day],
-    [today - 4 * day, today],
-  ] as const)
-    await here.backfill({ from, to });
+  const first = { from: here.range.from, to: today - 7 * day };
+  await here.backfill(first);
+  await here.backfill({ from: today - 4 * day, to: today });
   await here.drain();
-  await reconcile({ from: here.range.from, to: today - 7 * day });
+  await reconcile(first);
   await beat(here.store);
 });
 
@@ -120,9 +112,8 @@ test('a day that ended a moment ago waits for late calls, unless a worker is awa
 
 test('a day before the first reading, one while the service is away, and one that has not ended', async () => {
   const before = here.range.from - 2 * day;
-  expect(await why(before)).toMatchObject([
-    { text: expect.stringContaining('Nobody'), command: `callsync backfill ${asked(before)}` },
-  ]);
+  const nobody = { text: expect.stringContaining('Nobody'), command: `callsync backfill ${asked(before)}` };
+  expect(await why(before)).toMatchObject([nobody]);
   const range = dayAgo(7);
   const gone = await openSource({ base_url: `http://127.0.0.1:${closedPort}` });
   await expect(sync(gone, range)).rejects.toMatchObject({ code: 'SERVICE_UNREACHABLE' });
@@ -149,9 +140,7 @@ test('a list that shows few calls of an instant, without a word', async () => {
   const limit = (await why(range.from)).find(({ text }) => text.includes('gave 3 calls'));
   await here.simulator.configure({ dialectOverrides: { cap: 100_000 } });
   expect(limit).toMatchObject({ warehouse: null, command: `callsync backfill --force ${asked(range.from)}` });
-  expect(limit?.text).toMatch(
-    /as many as any query.*callsync probe finds a silent limit\. The service was asked 1 time/,
-  );
+  expect(limit?.text).toMatch(/as many as any query.*probe finds a silent limit\. The service was asked 1 time/);
   await settle(range);
 });
 
@@ -236,17 +225,13 @@ test('a call that is erased while its day is compared, or that has no time, is n
   const range = dayAgo(14);
   const [id, timeless] = await callsOf(range);
   await spoilRows(range, 'spoil_again');
-  const named = async (): Promise<unknown> =>
-    column(here.store, `SELECT unnest(unhealed_calls) FROM verdicts WHERE unhealed_calls IS NOT NULL`);
+  const named = () => column(here.store, 'SELECT unnest(unhealed_calls) FROM verdicts');
   // The verdict asks for the epoch after its comparison.
   const epoch = async (): Promise<number> => {
     await eraseCalls(here.store, [id ?? '']);
     return await here.store.epoch();
   };
-  const store = new Proxy(here.store, {
-    get: (target, name) => (name === 'epoch' ? epoch : Reflect.get(target, name)),
-  });
-  await reconcile(range, { ...here.deps, store });
+  await reconcile(range, { ...here.deps, store: Object.create(here.store, { epoch: { value: epoch } }) });
   expect(await named()).toContain(timeless);
   expect(await named()).not.toContain(id);
   await byHand(`UPDATE callsync.ledger SET call_timestamp = NULL, processed_at = NULL WHERE call_id = '${timeless}'`);
@@ -256,11 +241,6 @@ test('a call that is erased while its day is compared, or that has no time, is n
 });
 
 test('a reason that holds for the whole day ends at 24:00:00', () => {
-  const reason = {
-    ...{ warehouse: 'main', from: today, to: today + day, calls: [] },
-    since: null,
-    command: null,
-    text: 'Not compared.',
-  };
+  const reason = { ...dayAgo(0), warehouse: 'main', calls: [], since: null, command: null, text: 'Not compared.' };
   expect(drawReasons('2026-11-29', [reason])).toContain('\n00:00:00 to 24:00:00  main: Not compared.');
 });

@@ -2,11 +2,9 @@
  * A backfill by preset `activate` at its documented limits, through Temporal and three worker processes. Meanwhile
  * calls join ranges that are read already, change, or were processed days after their time.
  */
-import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
-import { type Installation, install } from '../support/installation.ts';
-import { useOpened } from '../support/opened.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Installation, useInstallation } from '../support/installation.ts';
 import { settledRange } from '../support/settled-range.ts';
 
 const offsets = { style: 'offset', offset: 'offset', size: 'limit' } as const;
@@ -28,29 +26,23 @@ export interface ActivateCase {
   readonly leastShare?: number;
 }
 
-const openSite = async ({ calls, seconds, pageSize, maxOffset, targetCalls }: ActivateCase): Promise<Installation> => {
-  const site = await install({
-    simulator: {
-      seed: 17,
-      calls: {
-        // Some of them are processed days after their time.
-        ...{ ...settledRange, lateShare: 0.1, lateMaxDays: 5 },
-        ...{ count: calls, utterances: 1, words: 2, tags: 1, otherShare: 0 },
-      },
-      dialectOverrides: { paging: { ...offsets, defaultSize: 50, maxSize: 200, maxOffset } },
-      rateLimit: { requests: 40, seconds },
+const optionsOf = ({ calls, seconds, pageSize, maxOffset, targetCalls }: ActivateCase) => ({
+  simulator: {
+    seed: 17,
+    calls: {
+      // Some of them are processed days after their time.
+      ...{ ...settledRange, lateShare: 0.1, lateMaxDays: 5 },
+      ...{ count: calls, utterances: 1, words: 2, tags: 1, otherShare: 0 },
     },
-    source: {
-      limits: { requests: 40, per_s: seconds },
-      list: { preset: 'activate', max_results: maxOffset, pagination: { style: 'offset', size: pageSize } },
-    },
-    config: { sync: { settle: '1s', window: { initial: '31d', target_calls: targetCalls } } },
-  });
-  // The gate before the service would make requests travel for unequal times.
-  const text = await readFile(site.configPath, 'utf8');
-  await writeFile(site.configPath, text.replace(site.gate.url, site.simulator.url));
-  return site;
-};
+    dialectOverrides: { paging: { ...offsets, defaultSize: 50, maxSize: 200, maxOffset } },
+    rateLimit: { requests: 40, seconds },
+  },
+  source: {
+    limits: { requests: 40, per_s: seconds },
+    list: { preset: 'activate', max_results: maxOffset, pagination: { style: 'offset', size: pageSize } },
+  },
+  config: { sync: { settle: '1s', window: { initial: '31d', target_calls: targetCalls } } },
+});
 
 /**
  * Until `work` has ended, five calls a second join anywhere in the past, and one changes every 20 seconds. A changed
@@ -81,10 +73,9 @@ const readRange = async (site: Installation, name: string, axis: string, times: 
 
 export const describeActivateBackfill = (label: string, options: ActivateCase): void => {
   describe(`preset activate at its documented limits, ${label}`, () => {
-    const site = useOpened(
-      () => openSite(options),
-      ({ dispose }) => dispose(),
-    );
+    const site = useInstallation(() => optionsOf(options));
+    // The gate before the service would make requests travel for unequal times.
+    beforeAll(() => site.reconfigure(({ source }) => Object.assign(source, { base_url: site.simulator.url })));
     test('is read completely by three workers, which use what requests they are allowed and no more', async () => {
       const from = Date.parse(site.simulator.range.from);
       await Promise.all([site.startWorker(), site.startWorker(), site.startWorker()]);

@@ -1,9 +1,8 @@
 /** Benches in forms of seconds: one that nobody starts breaks unseen. */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startProgram } from '../support/program.ts';
-
-export const root = resolve(import.meta.dirname, '../..');
+import { root } from '../support/repository.ts';
 
 /** Arguments of the short form; what takes minutes whatever it is asked, says so. */
 export const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>> = {

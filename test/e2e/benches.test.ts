@@ -2,7 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { describeBenches, forms, root } from './bench-cases.ts';
+import { root } from '../support/repository.ts';
+import { describeBenches, forms } from './bench-cases.ts';
 
 test('every bench has its form', () => {
   const names = readdirSync(join(root, 'bench')).flatMap((name) => (name.endsWith('.ts') ? [name.slice(0, -3)] : []));

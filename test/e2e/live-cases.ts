@@ -46,42 +46,33 @@ export const liveBesideBackfill = async (durationMs: number) => {
   const begun = Date.now();
   const seen = new Map<string, number>();
   while (Date.now() - begun < durationMs || seen.size < 5) {
-    const { rows } = await site.store.pool.query<{ call_id: string; listed: number }>(
-      'SELECT call_id, extract(epoch FROM processed_at)::float8 AS listed FROM calls.calls WHERE processed_at > $1',
-      [new Date(begun)],
-    );
-    for (const { call_id, listed } of rows)
-      if (!seen.has(call_id)) seen.set(call_id, Math.max(0, Date.now() / 1000 - listed));
+    const rows = await site.store.query<{ id: string; listed: number }>`SELECT call_id AS id,
+        extract(epoch FROM processed_at)::float8 AS listed FROM calls.calls WHERE processed_at > ${new Date(begun)}`;
+    for (const { id, listed } of rows) if (!seen.has(id)) seen.set(id, Math.max(0, Date.now() / 1000 - listed));
     await delay(250);
   }
   expect((await backfill.describe()).status.name).toBe('RUNNING');
-  const backfilled = Number((await countRows(site.warehouse)).calls) - seen.size;
-  return figuresOf([...seen.values()], { backfilled });
+  return figuresOf([...seen.values()], { backfilled: Number((await countRows(site.warehouse)).calls) - seen.size });
 };
 
 /** Deliveries while the list is away and repeats wait for it. */
 export const listAway = async (durationMs: number) => {
-  const site = await installForTest({
-    simulator: { seed: 59, calls: { count: 10, utterances: 1 } },
-    config: { sync },
-  });
+  const site = await installForTest({ simulator: { seed: 5, calls: { count: 10, utterances: 1 } }, config: { sync } });
   await site.startWorker(['--schedules']);
   await until('the first calls are here', async () => Number((await countRows(site.warehouse)).calls) >= 0);
   site.gate.shut();
   const send = async (callId: string, status: string, deliveryId: string): Promise<number> => {
-    await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status }), deliveryId }]);
+    await deliver(site.store, [{ body: { unique_id: callId, status }, deliveryId }]);
     const at = performance.now();
     await wakeMergeInbox(site.client, site.prefix);
     return at;
   };
-  const isVisible = async (callId: string): Promise<boolean> =>
-    (await site.store.query`SELECT FROM calls.calls WHERE call_id = ${callId}`).length === 1;
+  const isVisible = (callId: string) => site.store.has`SELECT FROM calls.calls WHERE call_id = ${callId}`;
   const rereads = async (): Promise<number> => (await site.store.query('SELECT FROM rereads')).length;
-  const pending = "SELECT FROM inbox WHERE outcome = 'pending'";
   // The same body under another id, after the call has changed: only the list can say what holds.
   for (const [id, status] of ['void', 'qualified', 'void'].entries()) {
     await send('repeated', status, `${id}`);
-    await until('it is merged', async () => (await site.store.query(pending)).length === 0);
+    await until('it is merged', async () => !(await site.store.has`SELECT FROM inbox WHERE outcome = 'pending'`));
   }
   await until('a repeat waits for the list', async () => (await rereads()) > 0);
   const begun = performance.now();

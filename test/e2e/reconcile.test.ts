@@ -1,10 +1,8 @@
 /** Reconciling and re-reading as workflows, with workers of the built command. */
 
-import { readFile, writeFile } from 'node:fs/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { temporal as proto } from '@temporalio/proto';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { parse, stringify } from 'yaml';
 import { readProvenThrough, withdrawnVerdicts } from '../../src/store/windows/verdicts.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
@@ -19,9 +17,8 @@ const dayMs = 86_400_000;
 
 const to = Math.floor(Date.now() / dayMs) * dayMs - 8 * dayMs;
 const range = { from: new Date(to - 6 * dayMs).toISOString(), to: new Date(to).toISOString() };
-const site = useInstallation(() => ({
-  simulator: { seed: 5, calls: { count: 200, otherShare: 0, utterances: 2, ...range } },
-}));
+const calls = { count: 200, otherShare: 0, utterances: 2, ...range };
+const site = useInstallation(() => ({ simulator: { seed: 5, calls } }));
 beforeAll(async () => {
   await site.startWorker();
   await (await site.backfill('all')).result;
@@ -47,9 +44,9 @@ test('reconcile proves, heals, and leaves no call in its history', async () => {
   expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
 
   const history = Buffer.from(proto.api.history.v1.History.encode(await handle.fetchHistory()).finish());
-  const { rows } = await site.store.pool.query<{ call_id: string }>('SELECT call_id FROM calls.calls');
-  expect(rows.length).toBeGreaterThan(150);
-  for (const { call_id } of rows) expect(history.includes(call_id)).toBe(false);
+  const ids = await column<string>(site.store, 'SELECT call_id FROM calls.calls');
+  expect(ids.length).toBeGreaterThan(150);
+  for (const id of ids) expect(history.includes(id)).toBe(false);
   expect(history.includes('reconcileWindows')).toBe(true);
 });
 
@@ -68,11 +65,9 @@ test('reconcile: await says 5 before the proof, 0 after it, 4 when the service i
   expect(await wait('--timeout', '100s')).toBe(0);
   // Readers of the warehouse start on it: nothing sweeps here, and yet the verdicts and the extent of the proof are
   // there.
-  const { rows } = await site.store.pool.query(
-    `SELECT (SELECT count(*)::int FROM callsync.verdicts) - (SELECT count(*)::int FROM calls.verdicts) AS missing,
-              proven_axis, proven_through IS NOT NULL AS through FROM calls.sync_state`,
-  );
-  expect(rows).toEqual([{ missing: 0, proven_axis: 'timestamp', through: true }]);
+  const state = `SELECT (SELECT count(*)::int FROM callsync.verdicts) - (SELECT count(*)::int FROM calls.verdicts) AS missing,
+              proven_axis, proven_through IS NOT NULL AS through FROM calls.sync_state`;
+  expect(await site.store.query(state)).toEqual([{ missing: 0, proven_axis: 'timestamp', through: true }]);
   expect(await wait('--timeout', '0')).toBe(0);
 
   expect(await wait('--timeout', '0', '--warehouse-level', 'rows')).toBe(5);
@@ -91,12 +86,9 @@ test('reconcile: await says 5 before the proof, 0 after it, 4 when the service i
 });
 
 test('reconcile: late edits are re-read', async () => {
-  const run = async () =>
-    await site.client.workflow.execute('rereadLate', {
-      workflowId: `${site.prefix}/reread-test`,
-      taskQueue: taskQueuesOf(site.prefix).workflows,
-      args: [{ queues: taskQueuesOf(site.prefix) }],
-    });
+  const queues = taskQueuesOf(site.prefix);
+  const asked = { workflowId: `${site.prefix}/reread-test`, taskQueue: queues.workflows, args: [{ queues }] };
+  const run = () => site.client.workflow.execute('rereadLate', asked);
   expect(await run()).toMatchObject({ changed: 0 });
   expect(await run()).toEqual({ changed: 0, requests: 0 });
   await site.control.edit({ random: 4, seed: 2, kinds: ['metadata'], requalify: false });
@@ -117,8 +109,7 @@ test('after an erasure, and after a call passed its limit, the proof is back wit
     const { code, stderr } = await cli.run([...args, '--config', old.configPath], { input });
     expect(code, stderr).toBe(0);
   };
-  const withdrawn = async () =>
-    (await column<number>(old.store, `SELECT count(*)::int FROM verdicts WHERE compared_by = 'none'`))[0] ?? 0;
+  const withdrawn = () => old.store.value<number>`SELECT count(*)::int FROM verdicts WHERE compared_by = 'none'`;
   const assistant = await openAssistant(old.configPath);
   onTestFinished(() => assistant.close());
   let page = '';
@@ -152,9 +143,8 @@ test('after an erasure, and after a call passed its limit, the proof is back wit
   // The limit of calls lies just behind the second call.
   const [second] = await column<Date>(old.store, 'SELECT call_timestamp FROM ledger ORDER BY 1 OFFSET 1 LIMIT 1');
   const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
-  const limit = Math.floor((hour - (second as Date).getTime()) / 1000) - 1;
-  const config = parse(await readFile(old.configPath, 'utf8'));
-  await writeFile(old.configPath, stringify({ ...config, privacy: { retention: { calls: `${limit}s` } } }));
+  const calls = `${Math.floor((hour - (second as Date).getTime()) / 1000) - 1}s`;
+  await old.reconfigure((config) => Object.assign(config, { privacy: { retention: { calls } } }));
   const before = await withdrawn();
   const again = await old.startWorker(['--schedules']);
   page = pageOf(again.told);

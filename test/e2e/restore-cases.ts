@@ -20,6 +20,7 @@ import { backUp } from '../support/backup.ts';
 import { endProcess, type Installation, installForTest } from '../support/installation.ts';
 import { type InstalledPostgres, startInstalledPostgres } from '../support/installed-postgres.ts';
 import { startReceiver } from '../support/receiver-process.ts';
+import { column } from '../support/rows.ts';
 import { until } from '../support/until.ts';
 
 type Site = Awaited<ReturnType<typeof openSite>>;
@@ -135,12 +136,10 @@ export const restoreUnderLoad = async ({
   const { control, store } = site.installation;
   const erased = new Set<string>();
   const audit = { rows: 0, overwritten: 0, examples: [] as string[] };
-  const points: Record<string, number> = {};
   await until('the first calls are here', () => hasAtLeast(site, 100));
   for (const incident of incidents) {
     const setBack = await incidentsOf[incident](site);
-    const known = await store.pool.query<{ load_id: string }>('SELECT load_id FROM loads');
-    const planned = new Set(known.rows.map((row) => row.load_id));
+    const planned = new Set(await column<string>(store, 'SELECT load_id FROM loads'));
     await pause(4_000);
     await eraseSome(site, erased, random);
     await pause(2_000);
@@ -161,7 +160,6 @@ export const restoreUnderLoad = async ({
       audit.overwritten += 1;
       if (audit.examples.length < 5) audit.examples.push(`${incident}: ${key}: ${row} -> ${now}`);
     }
-    points[incident] = (points[incident] ?? 0) + 1;
   }
   await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
   // The last calls are processed after they have ended, and delivered then.
@@ -176,7 +174,6 @@ export const restoreUnderLoad = async ({
   const found: WrongCall[] = [];
   await settle(site.installation);
   const figures = {
-    points,
     erased: erased.size,
     erasedBack: await countBack(site, erased),
     auditRows: audit.rows,
@@ -196,14 +193,11 @@ export const restoreUnderLoad = async ({
 };
 
 /** As docs/guides/backup-restore.md says: without a range, nothing that is younger than `sync.reconcile.age` is compared. */
-export const reconcileAll = async ({ client, prefix }: Installation): Promise<void> => {
-  const to = Date.now() * 1000;
-  const reconcile = await startReconcile(client, prefix, {
-    name: 'after-restores',
-    request: { range: { from: to - 3 * 3_600_000_000, to }, level: 'records', force: true },
-  });
-  await reconcile.result();
+export const reconcileAll = async ({ client, prefix }: Installation, name = 'at-the-end', range = lastHours()) => {
+  const request = { range, level: 'records', force: true } as const;
+  await (await startReconcile(client, prefix, { name, request })).result();
 };
+const lastHours = () => ({ from: (Date.now() - 3 * 3_600_000) * 1000, to: Date.now() * 1000 });
 
 const backUpLedger = async ({ installation: { store } }: Site, anew = false): Promise<() => Promise<void>> => {
   const restore = await backUp(store.pool, 'callsync');
@@ -251,8 +245,8 @@ const hasAtLeast = (site: Site, calls: number): Promise<boolean> =>
   });
 
 const hasOtherLoads = async ({ warehouses }: Site, planned: ReadonlySet<string>): Promise<boolean> => {
-  const loads = await Promise.all(warehouses.map((warehouse) => warehouse.query('SELECT load_id FROM loads')));
-  return loads.flat().some((load) => !planned.has(String(load.load_id)));
+  const loads = await Promise.all(warehouses.map((one) => column<string>(one, 'SELECT load_id FROM loads')));
+  return loads.flat().some((id) => !planned.has(id));
 };
 
 /** Calls that the service has, two at a time; some that callsync does not know yet. */
@@ -295,8 +289,7 @@ export const settle = async ({ store }: Installation): Promise<void> => {
     const watermark = at - (sync?.watermarkAge ?? Infinity) * 1000;
     const pending = warehouses.map(({ pending: calls }) => calls);
     waiting = { inbox: inbox.count, rereads: rereads.count, pending, watermark, now };
-    const isRead = watermark >= now;
-    return isRead && inbox.count === 0 && rereads.count === 0 && pending.every((calls) => calls === 0);
+    return watermark >= now && inbox.count === 0 && rereads.count === 0 && pending.every((calls) => calls === 0);
   };
   await until('nothing waits', () => unlessMissing(isSettled)).catch((cause: Error) => {
     throw new Error(`${cause.message}: ${JSON.stringify(waiting)}`, { cause });
@@ -329,14 +322,9 @@ const describeWrong = async ({ installation: { store } }: Site, { entry, wrong, 
 
 /** Erased calls of which ledger or warehouses have anything but the tombstone. */
 const countBack = async ({ installation: { store }, warehouses }: Site, erased: ReadonlySet<string>) => {
-  const { rows } = await store.pool.query<{ id: string }>('SELECT call_id AS id FROM ledger_documents');
-  const back = new Set(rows.map(({ id }) => id).filter((id) => erased.has(id)));
-  for (const warehouse of warehouses) {
-    for (const table of ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries']) {
-      for (const { call_id } of await warehouse.query(`SELECT DISTINCT call_id FROM ${table}`)) {
-        if (erased.has(call_id as string)) back.add(call_id as string);
-      }
-    }
-  }
-  return back.size;
+  const held = new Set(await column(store, 'SELECT call_id FROM ledger_documents'));
+  for (const warehouse of warehouses)
+    for (const table of ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries'])
+      for (const id of await column(warehouse, `SELECT DISTINCT call_id FROM ${table}`)) held.add(id);
+  return [...erased].filter((id) => held.has(id)).length;
 };

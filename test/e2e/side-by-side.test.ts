@@ -36,17 +36,15 @@ test('two installations in one database keep their calls, their work and their e
   for (const site of sites) expect(await site.checkTruth()).toMatchObject(none);
 
   const [north, south] = sites as [Installation, Installation];
-  const [row] = await north.warehouse.query(
-    `SELECT n.call_id FROM north_calls.calls n JOIN south_calls.calls s USING (call_id) ORDER BY 1 LIMIT 1`,
-  );
-  const shared = row?.call_id as string;
+  const both = 'SELECT call_id FROM north_calls.calls JOIN south_calls.calls s USING (call_id) ORDER BY 1 LIMIT 1';
+  const [shared] = await column(north.warehouse, both);
   const idFile = join(north.folder, 'ids.txt');
   await writeFile(idFile, `${shared}\n`);
   const named = ['--by', 'call', '--file', idFile, '--config', north.configPath];
   expect(await startProgram(['erase', ...named, '--yes', '--no-wait']).ended).toBe(0);
-  const ids = async (at: number): Promise<unknown[]> => {
+  const ids = (at: number) => {
     const warehouse = openBigquery({ name: 'bigquery', config: bigqueryWarehouseSchema.parse(datasets[at]) });
-    return await column(warehouse, 'SELECT call_id FROM calls ORDER BY 1');
+    return column(warehouse, 'SELECT call_id FROM calls ORDER BY 1');
   };
   const kept = ({ store }: Installation) => column(store, 'SELECT call_id FROM ledger WHERE NOT tombstone ORDER BY 1');
   await until('BigQuery has what each ledger has', async () => {
@@ -59,8 +57,6 @@ test('two installations in one database keep their calls, their work and their e
   expect(await south.checkTruth()).toMatchObject(none);
 
   // As docs/guides/managed-services.md has it.
-  const union = await south.warehouse.query(
-    `SELECT 'north' AS installation, * FROM north_calls.calls UNION ALL SELECT 'south', * FROM south_calls.calls`,
-  );
-  expect(union).toHaveLength((await kept(north)).length + (await kept(south)).length);
+  const all = `SELECT 'north' AS installation, * FROM north_calls.calls UNION ALL SELECT 'south', * FROM south_calls.calls`;
+  expect(await south.warehouse.query(all)).toHaveLength((await kept(north)).length + (await kept(south)).length);
 });

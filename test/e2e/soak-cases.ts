@@ -3,16 +3,14 @@
  * refusals come between callsync and its store, Temporal or the service. Memory, descriptors and tables are sampled.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { parse, stringify } from 'yaml';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
-import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { countRows } from '../../src/warehouse/content-hash.ts';
 import { endProcess, type Installation, installForTest } from '../support/installation.ts';
 import { startReceiver } from '../support/receiver-process.ts';
+import { useTemporal } from '../support/temporal.ts';
 import { allFaults, startToxiproxy } from '../support/toxiproxy.ts';
 import { until } from '../support/until.ts';
 import { reconcileAll, settle } from './restore-cases.ts';
@@ -90,8 +88,7 @@ export const soak = async (
       await (await site.backfill(`soak-${rounds.backfills}`, { force: true })).result;
       rounds.backfills += 1;
       const range = { from: (begun - 40 * minuteMs) * 1000, to: (Date.now() - 10_000) * 1000 };
-      const request = { range, level: 'records' as const, force: true };
-      await (await startReconcile(site.client, site.prefix, { name: `soak-${rounds.reconciles}`, request })).result();
+      await reconcileAll(site, `soak-${rounds.reconciles}`, range);
       rounds.reconciles += 1;
       if (goesOn()) await delay(pace.pause * 1000);
     }
@@ -104,28 +101,28 @@ export const soak = async (
   await settle(site);
   await reconcileAll(site);
   await settle(site);
-  const { rows } = await site.store.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM calls.deliveries');
+  const deliveries = await site.store.value<number>`SELECT count(*)::int FROM calls.deliveries`;
   const ended = Object.entries(processes).flatMap(([name, { exitCode, signalCode }]) =>
     exitCode === null && signalCode === null ? [] : [name],
   );
   const truth = await site.checkTruth();
   // How often each fault was there, and processes of callsync that ended.
-  return { minutes, calls: truth.calls, ...rounds, deliveries: rows[0]?.n ?? 0, faults, ended, truth, samples };
+  return { minutes, calls: truth.calls, ...rounds, deliveries, faults, ended, truth, samples };
 };
 
 /** Processes that start from now on reach the servers through the proxies; the driver reaches them directly. */
 const putBetween = async (site: Installation) => {
-  const config = parse(await readFile(site.configPath, 'utf8'));
-  const { store, temporal, source } = config;
+  const { address } = await useTemporal();
   const service = `127.0.0.1:${site.simulator.port}`;
-  const toxiproxy = await startToxiproxy({ store: new URL(store.url).host, temporal: temporal.address, service });
+  const toxiproxy = await startToxiproxy({ store: new URL(site.databaseUrl).host, temporal: address, service });
   const through = (url: string, server: Server): string =>
     Object.assign(new URL(url), { host: toxiproxy.addresses[server] }).href;
-  store.url = through(store.url, 'store');
-  temporal.address = toxiproxy.addresses.temporal;
-  source.base_url = through(site.simulator.url, 'service');
-  source.auth_url = through(source.auth_url, 'service');
-  await writeFile(site.configPath, stringify(config), { mode: 0o600 });
+  await site.reconfigure(({ store, temporal, source }) => {
+    store.url = through(store.url, 'store');
+    temporal.address = toxiproxy.addresses.temporal;
+    source.base_url = through(site.simulator.url, 'service');
+    source.auth_url = through(source.auth_url, 'service');
+  });
   return toxiproxy;
 };
 
@@ -137,10 +134,12 @@ const sample = async (site: Installation, processes: readonly (readonly [name: s
     values[`${name}: descriptors`] = readdirSync(`/proc/${pid}/fd`).length;
   }
   const calls = Number((await countRows(site.warehouse)).calls);
-  const { rows } = await site.store.pool.query<{ name: string; bytes: number }>(
-    `SELECT relnamespace::regnamespace || '.' || relname AS name, pg_total_relation_size(oid)::float8 AS bytes
-       FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text IN ('callsync', 'calls')`,
-  );
+  const rows = await site.store.query<{
+    name: string;
+    bytes: number;
+  }>`SELECT relnamespace::regnamespace || '.' || relname
+      AS name, pg_total_relation_size(oid)::float8 AS bytes
+    FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text IN ('callsync', 'calls')`;
   values.calls = calls;
   values['all tables: kB a call'] = rows.reduce((sum, { bytes }) => sum + bytes, 0) / 1000 / calls;
   // Pages of smaller tables are more than their rows.

@@ -3,11 +3,9 @@
  * spool into test/store/released: `npm run replay:record`, from a released checkout, never from the branch under test.
  * About a minute.
  */
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cp, writeFile } from 'node:fs/promises';
 import proto from '@temporalio/proto';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openErasure } from '../../src/store/persons/receipts.ts';
 import { sumPurged } from '../../src/store/persons/texts.ts';
 import { recordWindow } from '../../src/store/windows/windows.ts';
@@ -15,19 +13,18 @@ import { startErase, startLoadWarehouse, wakeMergeInbox } from '../../src/tempor
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import * as messages from '../../workflows/messages.ts';
 import { dumpStore, releaseFolder } from '../store/released.ts';
-import { install } from '../support/installation.ts';
-import { deliver, observationOf, openPipeline } from '../support/pipeline.ts';
+import { useFolder } from '../support/folder.ts';
+import { installForTest } from '../support/installation.ts';
+import { deliver, observationOf, usePipeline } from '../support/pipeline.ts';
 import { makeDelivery } from '../webhook/support/deliveries.ts';
 
 const { History } = proto.temporal.api.history.v1;
 
 test('records a history of every workflow', async () => {
-  const site = await install({
-    simulator: { seed: 11, calls: { count: 400, utterances: 2 }, rateLimit: { requests: 0 } },
-    source: { limits: { requests: 400, per_s: 1 } },
+  const site = await installForTest({
+    simulator: { seed: 11, calls: { count: 400, utterances: 2 } },
     config: { sync: { window: { target_calls: 10, max: '1d' }, start_from: '2d' } },
   });
-  onTestFinished(() => site.dispose());
   await site.startWorker();
   const queues = messages.taskQueuesOf(site.prefix);
   const { workflow } = site.client;
@@ -44,13 +41,8 @@ test('records a history of every workflow', async () => {
   expect((await result).state).toBe('done');
   await save('backfill', handle.workflowId);
 
-  const types = {
-    'sync-recent': 'syncRecent',
-    sweep: 'sweep',
-    'reread-calls': 'rereadCalls',
-    'reread-late': 'rereadLate',
-  };
-  for (const [name, type] of Object.entries({ ...types, reconcile: 'reconcile' })) {
+  for (const name of ['sync-recent', 'sweep', 'reread-calls', 'reread-late', 'reconcile']) {
+    const type = name.replace(/-(\w)/, (_, letter: string) => letter.toUpperCase());
     const workflowId = `${site.prefix}/${name}`;
     const args = [{ queues, ...(name === 'reconcile' ? { request: {} } : { prefix: site.prefix }) }];
     await workflow.execute(type, { workflowId, taskQueue: queues.workflows, args });
@@ -71,8 +63,9 @@ test('records a history of every workflow', async () => {
   await save('merge-inbox', messages.mergeInboxId(site.prefix));
 });
 
+const pipeline = usePipeline();
+const dir = useFolder('released');
 test('keeps a store and a spool', async () => {
-  const pipeline = await openPipeline();
   const { store } = pipeline;
   const at = Date.UTC(2026, 0, 2) * 1000;
   const fields = { status: 'qualified', timestamp: '2026-01-01T12:00:00Z' };
@@ -81,14 +74,11 @@ test('keeps a store and a spool', async () => {
   await recordWindow(store, { ...window, calls: 3, shown: 'total', origin: 'test' });
   await deliver(store, [{ body: { unique_id: 'd', status: 'void' }, deliveryId: '1767312000.25' }]);
   await dumpStore(store);
-  await pipeline.close();
 
-  const dir = await mkdtemp(join(tmpdir(), 'callsync-released-'));
   const config = { max_bytes: 1_000_000, min_free_bytes: 0, segment_bytes: 100_000, damaged_retention: 86_400_000 };
   const spool = await openSpool({ dir, config, lockWaitMs: 0, log: { info() {}, warn() {}, error() {} } });
   await spool.append(['e', 'f'].map((id) => makeDelivery(id)));
   // As a kill leaves it.
   await cp(dir, new URL('spool', releaseFolder), { recursive: true, filter: (path) => !path.includes('lock') });
   await spool.close();
-  await rm(dir, { recursive: true });
 });

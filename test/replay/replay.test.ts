@@ -32,22 +32,14 @@ const replayFailures = async (workflowBundle: { code: string } | { codePath: str
 };
 
 const read = 'await readActivities(input.queues)';
+const reading = 'await readRanges(';
+const finishing = 'const finished = await finishSync({ seenTo });';
 const planning = 'const plan = await planRereads();';
 const merging = 'await liveActivities(input.queues).mergeInbox();';
 /** Each changes released workflow code in a way that a running workflow would not survive: what, which one, from, to. */
 const broken = [
-  [
-    'an activity is called that was not',
-    'backfill',
-    'await readRanges(',
-    `${read}.planRereads();\n  await readRanges(`,
-  ],
-  [
-    'an activity is no longer called',
-    'sync-recent',
-    'const finished = await finishSync({ seenTo });',
-    'const finished = { watermark: null };',
-  ],
+  ['an activity is called that was not', 'backfill', reading, `${read}.planRereads();\n  ${reading}`],
+  ['an activity is no longer called', 'sync-recent', finishing, 'const finished = { watermark: null };'],
   ['a timer is added', 'reread-late', planning, `await pause(1);\n  ${planning}`],
   ['two activities change places', 'sweep', merging, `await load.listPending();\n  ${merging}`],
   ['an activity goes by another name', 'reconcile', 'await planReconcile(', `${read}.reconcileWindows(`],
@@ -56,18 +48,15 @@ const broken = [
 const folder = useFolder('replay');
 
 test('recorded histories cover every workflow and replay on the present code', async () => {
-  const names = (await readHistories()).map((one) => one.workflowId);
   const exported = await readFile(join(root, 'workflows/index.ts'), 'utf8');
-  expect(names.length).toBe(exported.match(/^export \{/gm)?.length);
+  expect((await readHistories()).length).toBe(exported.match(/^export \{/gm)?.length);
   expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') })).toEqual([]);
 });
 
 test('a sync of an older worker replays although a newer one planned it', async () => {
   const sync = (await readHistories()).filter(({ workflowId }) => workflowId === 'sync-recent');
-  const payloads = sync[0]?.history.events?.map(
-    (one) => one.activityTaskCompletedEventAttributes?.result?.payloads?.[0],
-  );
-  const planned = payloads?.find((one) => one !== undefined);
+  const events = sync[0]?.history.events ?? [];
+  const [planned] = events.flatMap((one) => one.activityTaskCompletedEventAttributes?.result?.payloads ?? []);
   const plan = JSON.parse(`${planned?.data}`);
   const parts = [{ from: plan.top[0].from, to: plan.top[0].from + 1, since: null, weight: 1 }];
   const lookback = { axis: plan.axis, at: plan.settledTo, covers: [], parts };
@@ -92,15 +81,11 @@ test('recorded histories do not replay when their workflow is broken, and all ot
     const path = join(folder, 'workflows', `${name}.js`);
     const code = await readFile(path, 'utf8');
     expect(code).toContain(from);
-    await writeFile(
-      path,
-      `import { sleep as pause } from '@temporalio/workflow';\n${code.replace(from, to)}\nvoid pause;\n`,
-    );
+    const importing = `import { sleep as pause } from '@temporalio/workflow';`;
+    await writeFile(path, `${importing}\n${code.replace(from, to)}\nvoid pause;\n`);
   }
-  const logger = new DefaultLogger('ERROR');
-  const failed = await replayFailures(
-    await bundleWorkflowCode({ workflowsPath: join(folder, 'workflows/index.js'), logger }),
-  );
+  const workflowsPath = join(folder, 'workflows/index.js');
+  const failed = await replayFailures(await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') }));
   for (const [what, name] of broken) expect(failed, what).toContain(name);
   expect(failed).toHaveLength(broken.length);
 });

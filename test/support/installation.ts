@@ -4,11 +4,11 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
@@ -68,6 +68,13 @@ export const install = async (input: {
   };
   const configPath = join(folder, 'callsync.yaml');
   await writeFile(configPath, stringify(config), { mode: 0o600 });
+  // biome-ignore lint/suspicious/noExplicitAny: whatever a test configures
+  const reconfigure = async (change: (written: any) => unknown, name = 'callsync.yaml'): Promise<string> => {
+    const [path, written] = [join(folder, name), parse(await readFile(configPath, 'utf8'))];
+    change(written);
+    await writeFile(path, stringify(written), { mode: 0o600 });
+    return path;
+  };
   const { client, connection } = await connectClient(temporalConfigSchema.parse({}), address);
   // A call that was given up while the server was away is tried again by its client for a while, and must find a channel.
   closers.push(async () => void setTimeout(() => void connection.close(), 60_000).unref());
@@ -90,6 +97,8 @@ export const install = async (input: {
   return {
     folder,
     configPath,
+    /** Changes the configuration, or a copy under another name, for processes that start from now on. @returns the path */
+    reconfigure,
     prefix: temporal.taskQueue,
     simulator,
     control,

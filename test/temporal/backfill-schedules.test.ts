@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type ScheduledBackfill, scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
+import { scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
 import * as schedules from '../../src/temporal/schedules.ts';
 import { type BackfillProgress, backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { openCliFolder } from '../support/cli.ts';
@@ -11,7 +11,7 @@ import { listDue, useTemporal } from '../support/temporal.ts';
 import { until } from '../support/until.ts';
 
 const defaults = { axis: 'qualified', sync: { order: 'newest_first', concurrency: 1 } } as const;
-const wantedOf = (over: object): ScheduledBackfill => scheduledBackfillSchema.parse({ name: 'nightly', ...over });
+const wantedOf = (wanted: object) => scheduledBackfillSchema.parse(wanted);
 
 describe('schedules', async () => {
   const { address, namespace, taskQueue: prefix } = await useTemporal();
@@ -23,18 +23,16 @@ describe('schedules', async () => {
     await connection.close();
   });
 
-  const ensure = (...wanted: ScheduledBackfill[]) =>
-    schedules.ensureBackfillSchedules(client, prefix, { wanted, defaults });
+  const ensure = (...wanted: object[]) =>
+    schedules.ensureBackfillSchedules(client, prefix, { wanted: wanted.map(wantedOf), defaults });
   const names = () => schedules.listBackfillSchedules(client, prefix);
 
   const matching = (name: string, from: string, to: string): Promise<string[]> =>
     listDue(client, backfillScheduleId(prefix, name), new Date(from), new Date(to));
 
   test('run at local times across a change of the clock', async () => {
-    await ensure(
-      wantedOf({ name: 'cron', cron: '30 3 * * *', time_zone: 'Europe/Paris' }),
-      wantedOf({ name: 'sundays', cron: '0 1 * 3 SUN' }),
-    );
+    const cron = { name: 'cron', cron: '30 3 * * *', time_zone: 'Europe/Paris' };
+    await ensure(cron, { name: 'sundays', cron: '0 1 * 3 SUN' });
     // Summer time begins in Paris on 28 March 2027 at 01:00 UTC.
     const days = ['2027-03-27T02:30:00.000Z', '2027-03-28T01:30:00.000Z', '2027-03-29T01:30:00.000Z'];
     expect(await matching('cron', '2027-03-27T00:00:00Z', '2027-03-29T12:00:00Z')).toEqual(days);
@@ -43,11 +41,11 @@ describe('schedules', async () => {
   });
 
   test('follow the configuration, and stay paused', async () => {
-    await ensure(wantedOf({ name: 'kept', every: '1h' }), wantedOf({ name: 'gone', every: '1h' }));
+    await ensure({ name: 'kept', every: '1h' }, { name: 'gone', every: '1h' });
     await until('the server lists all', async () => (await names()).join() === 'gone,kept');
     await schedules.backfillSchedule(client, prefix, 'kept').pause('by hand');
 
-    await ensure(wantedOf({ name: 'kept', every: '2h' }));
+    await ensure({ name: 'kept', every: '2h' });
     await until('one is gone', async () => (await names()).join() === 'kept');
     const kept = await schedules.backfillSchedule(client, prefix, 'kept').describe();
     expect(kept.spec.intervals).toMatchObject([{ every: 7_200_000 }]);
@@ -55,8 +53,8 @@ describe('schedules', async () => {
   });
 
   test('are created and removed by workers that start at once', async () => {
-    const ensureTogether = (...wanted: ScheduledBackfill[]) => Promise.all([1, 2, 3].map(() => ensure(...wanted)));
-    await ensureTogether(wantedOf({ name: 'together', every: '1h' }));
+    const ensureTogether = (...wanted: object[]) => Promise.all([1, 2, 3].map(() => ensure(...wanted)));
+    await ensureTogether({ name: 'together', every: '1h' });
     await until('the server lists it', async () => (await names()).join() === 'together');
     await ensureTogether();
     await until('it is gone', async () => (await names()).length === 0);
@@ -64,25 +62,25 @@ describe('schedules', async () => {
 });
 
 describe('a scheduled backfill', () => {
-  const site = useInstallation(() => ({
-    simulator: { seed: 31, calls: { count: 60, utterances: 1 }, rateLimit: { requests: 0 } },
-    source: { limits: { requests: 400, per_s: 1 } },
-  }));
+  const site = useInstallation(() => ({ simulator: { seed: 31, calls: { count: 60, utterances: 1 } } }));
+  const schedule = async (over: { readonly name: string; readonly every: string; readonly last: string }) => {
+    await schedules.createBackfillSchedule(site.client, site.prefix, { wanted: wantedOf(over), defaults });
+    return schedules.backfillSchedule(site.client, site.prefix, over.name);
+  };
+  const resultOf = async (workflowId = '') =>
+    (await site.client.workflow.getHandle(workflowId).result()) as BackfillProgress;
   test('that came due while no worker was there covers what it was to cover', async () => {
-    const handle = schedules.backfillSchedule(site.client, site.prefix, 'often');
-    const wanted = wantedOf({ name: 'often', every: '2s', last: '900d' });
-    await schedules.createBackfillSchedule(site.client, site.prefix, { wanted, defaults });
+    const handle = await schedule({ name: 'often', every: '2s', last: '900d' });
     const first = async () => (await handle.describe()).info.recentActions[0];
     await until('a run is due', async () => (await first()) !== undefined);
     const run = await first();
     const dueAt = run?.scheduledAt.getTime() ?? 0;
     await delay(3_000);
-    const killed = await site.startWorker();
-    await endProcess(killed, 'SIGKILL');
+    await endProcess(await site.startWorker(), 'SIGKILL');
     const worker = await site.startWorker();
-    const workflow = site.client.workflow.getHandle(run?.action.workflow.workflowId ?? '');
-    expect(workflow.workflowId).toContain(backfillId(site.prefix, 'often'));
-    const result = (await workflow.result()) as BackfillProgress;
+    const { workflowId } = run?.action.workflow ?? {};
+    expect(workflowId).toContain(backfillId(site.prefix, 'often'));
+    const result = await resultOf(workflowId);
     // A due time is a whole second. The range ends at the service's present, less what sync.settle leaves out.
     expect(Math.abs(result.range.from / 1000 - (dueAt - 900 * 86_400_000))).toBeLessThan(1_000);
     expect(result.range.to / 1000).toBeGreaterThan(dueAt - 60_000);
@@ -100,10 +98,8 @@ describe('a scheduled backfill', () => {
     const worker = await site.startWorker();
     const startedAt = performance.now();
     const { result } = await site.backfill('waits', { force: true });
-    const waits = expect.objectContaining({
-      name: 'waits',
-      error: expect.stringMatching(/The token endpoint .* is not available/),
-    });
+    const error = expect.stringMatching(/The token endpoint .* is not available/);
+    const waits = expect.objectContaining({ name: 'waits', error });
     const list = () => cli.json(['backfill', 'list', '--config', site.configPath]);
     await expect.poll(list, { interval: 1_000 }).toContainEqual(waits);
     expect(performance.now() - startedAt).toBeLessThan(60_000);
@@ -122,18 +118,13 @@ describe('a scheduled backfill', () => {
   });
 
   test('begins where the last one ended, where its own range would begin later', async () => {
-    const handle = schedules.backfillSchedule(site.client, site.prefix, 'short');
-    const wanted = wantedOf({ name: 'short', every: '300d', last: '1s' });
-    await schedules.createBackfillSchedule(site.client, site.prefix, { wanted, defaults });
+    const handle = await schedule({ name: 'short', every: '300d', last: '1s' });
     const worker = await site.startWorker();
     const run = async (count: number) => {
       await handle.trigger(ScheduleOverlapPolicy.BUFFER_ONE);
       await until('it runs', async () => (await handle.describe()).info.recentActions.length === count);
       const { action } = (await handle.describe()).info.recentActions[count - 1] ?? {};
-      const { range } = (await site.client.workflow
-        .getHandle(action?.workflow.workflowId ?? '')
-        .result()) as BackfillProgress;
-      return range;
+      return (await resultOf(action?.workflow.workflowId)).range;
     };
     const first = await run(1);
     expect((await run(2)).from).toBe(first.to);

@@ -170,8 +170,7 @@ test('while the list is away, every wake brings a merge, and the sweep ends with
   }
   await merge.terminate();
   state.more = true;
-  const sweep = await start('sweep', `${prefix}/sweep`, { prefix });
-  await sweep.result();
+  await (await start('sweep', `${prefix}/sweep`, { prefix })).result();
   expect(state.maintained).toBe(1);
   // They run on their own, once.
   expect(state.rereads).toBe(1);
@@ -200,6 +199,7 @@ const rest = [
   { from: 50 * hour, to: 90 * hour },
   { from: 0, to: 40 * hour },
 ];
+const seen = { from: 89 * hour, to: 90 * hour, since: 90 * hour, weight: 1 };
 const lookback = { axis: 'qualified', at: 100 * hour, covers: [], parts: [] };
 const plan: PlannedSync = {
   lookback,
@@ -227,7 +227,6 @@ test('continuous sync reads while a backfill holds every slot for reading', asyn
 
 test('continuous sync reads the rest where the list does not answer about the lookback', async () => {
   state.refusing = true;
-  const seen = { from: 89 * hour, to: 90 * hour, since: 90 * hour, weight: 1 };
   state.plan = { ...plan, lookback: { ...lookback, parts: [seen] } };
   const sync = await start('syncRecent', `${site.queues.workflows}/sync-refused`);
   await until('the rest is read', async () => state.read.length === top.length + rest.length);
@@ -236,9 +235,7 @@ test('continuous sync reads the rest where the list does not answer about the lo
 
 test('continuous sync reads the newest first, the lookback, the rest in order, then problems of other axes', async () => {
   const left = { from: 7 * hour, to: 8 * hour };
-  const seen = { from: 89 * hour, to: 90 * hour, since: 90 * hour, weight: 1 };
-  const others = [{ axis: 'timestamp', ranges: [left] }];
-  state.plan = { ...plan, lookback: { ...lookback, parts: [seen] }, others };
+  state.plan = { ...plan, lookback: { ...lookback, parts: [seen] }, others: [{ axis: 'timestamp', ranges: [left] }] };
   const sync = await start('syncRecent', `${site.queues.workflows}/sync-whole`);
   expect(await sync.result()).toMatchObject({ calls: 11, changed: 1, watermark: 2 });
   expect(state.lookback).toEqual([seen]);

@@ -16,9 +16,8 @@ test('a count may take longer than the time between heartbeats, and a cancelled 
   const { simulator, source } = await openSimulated({ calls, quirks }, { list: { preset: 'activate' } });
   const windows = { initial: hour, min: hour, max: 100 * hour, targetCalls: 10 };
   const { axis, ...range } = wholeRange(simulator, 'timestamp');
-  const deps = { source, windows, now: () => new Date(), sync: { settle: 0 } } as never;
   const count = activity({ log: () => undefined }, 'countRange', ({ signal }: ActivityRun<never>) =>
-    countRange(deps, { axis, range }, signal),
+    countRange({ source, windows, now: () => new Date(), sync: { settle: 0 } } as never, { axis, range }, signal),
   );
   const stop = new AbortController();
   const context = { info: {}, cancellationSignal: stop.signal, heartbeat: () => undefined };

@@ -1,10 +1,7 @@
 /** Worker versioning on a real server: running workflows move on to the current build. */
 import type { ChildProcess } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type proto from '@temporalio/proto';
 import { expect, test } from 'vitest';
-import { parse, stringify } from 'yaml';
 import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { mergeInboxId } from '../../workflows/messages.ts';
 import { endProcess, useInstallation } from '../support/installation.ts';
@@ -13,16 +10,14 @@ import { settledRange } from '../support/settled-range.ts';
 import { until } from '../support/until.ts';
 
 const site = useInstallation(() => ({
-  simulator: { seed: 41, calls: { count: 300, utterances: 2, ...settledRange }, rateLimit: { requests: 0 } },
+  simulator: { seed: 41, calls: { count: 300, utterances: 2, ...settledRange } },
   source: { limits: { requests: 400, per_s: 1, headers_timeout_s: 600, total_timeout_s: 600 } },
   config: { sync: { window: { target_calls: 20 } } },
 }));
 const deploymentName = () => `callsync-${site.prefix}`;
 const startBuild = async (buildId: string): Promise<ChildProcess> => {
-  const config = parse(await readFile(site.configPath, 'utf8'));
-  config.temporal.deployment = { name: deploymentName(), build_id: buildId };
-  const path = join(site.folder, `build-${buildId}.yaml`);
-  await writeFile(path, stringify(config), { mode: 0o600 });
+  const deployment = { name: deploymentName(), build_id: buildId };
+  const path = await site.reconfigure(({ temporal }) => Object.assign(temporal, { deployment }), `${buildId}.yaml`);
   return await site.startWorker(['--config', path]);
 };
 
@@ -63,10 +58,8 @@ test('a backfill and the merge go on with the current build when theirs is gone 
   const landed = async (callId: string): Promise<void> => {
     await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status: 'void' }), deliveryId: null }]);
     await wakeMergeInbox(site.client, site.prefix);
-    await until(
-      `the delivery of ${callId} is merged`,
-      async () => (await site.store.query("SELECT 1 FROM inbox WHERE outcome = 'pending'")).length === 0,
-    );
+    const isMerged = async () => !(await site.store.has`SELECT FROM inbox WHERE outcome = 'pending'`);
+    await until(`the delivery of ${callId} is merged`, isMerged);
   };
   await landed('before');
   expect(await buildsOf(mergeInboxId(site.prefix))).toEqual(['1']);

@@ -61,39 +61,33 @@ function* cut(bytes: Buffer, length: number) {
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
 }
 
-test.each(Object.entries(plain))(
-  'forms: %s, plain and gzip, a file or a stream in small chunks',
-  async (_, content) => {
-    for (const pack of [Buffer.from, gzipSync] as ((bytes: Buffer) => Buffer)[])
-      for (const size of [1, 7, undefined]) {
-        await pipeline.clear();
-        const bytes = pack(Buffer.from(content as string));
-        const stream = (length: number) => Readable.from(cut(bytes, length));
-        const from = size === undefined ? await save(bytes) : { name: 'stdin', bytes: stream(size) };
-        expect(await importFile(pipeline.deps, { from })).toMatchObject({ records: 3, refused: 0, changed: 3 });
-        const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
-        expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
-        expect((await countRows(pipeline.warehouse)).calls).toBe(3);
-      }
-  },
-);
+test.each(Object.entries(plain))('forms: %s, plain and gzip, a file or a stream in chunks', async (_, content) => {
+  for (const pack of [Buffer.from, gzipSync] as ((bytes: Buffer) => Buffer)[])
+    for (const size of [1, 7, undefined]) {
+      await pipeline.clear();
+      const bytes = pack(Buffer.from(content as string));
+      const stream = (length: number) => Readable.from(cut(bytes, length));
+      const from = size === undefined ? await save(bytes) : { name: 'stdin', bytes: stream(size) };
+      expect(await importFile(pipeline.deps, { from })).toMatchObject({ records: 3, refused: 0, changed: 3 });
+      const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
+      expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
+      expect((await countRows(pipeline.warehouse)).calls).toBe(3);
+    }
+});
 
-test.each([undefined, 2])(
-  'forms: saved answers of the list, %s spaces deep: their records are read',
-  async (indent) => {
-    const answers = [[three[0], three[1]], [], [three[2], { n: 1 }]].map((data) => ({ count: 9, page: { data } }));
-    const from = await save(`${answers.map((one) => JSON.stringify(one, null, indent)).join('\r\n')}\n`);
-    const input = { from, records: 'page.data' };
-    await stopAfter(1, input, 1);
-    expect(await importFile(pipeline.deps, input)).toMatchObject({ records: 4, refused: 1 });
-    const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
-    expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
-    expect(await quarantined()).toEqual([expect.stringMatching(/^file:\d+ unique_id is absent$/)]);
-    // A call may have a field of that name.
-    const calls = { from: await save(ndjson([record(7, { page: { data: [1] } })])), records: 'page.data' };
-    expect(await importFile(pipeline.deps, calls)).toMatchObject({ records: 1, refused: 0 });
-  },
-);
+test.each([undefined, 2])('forms: saved answers of the list, %s spaces deep: records are read', async (indent) => {
+  const answers = [[three[0], three[1]], [], [three[2], { n: 1 }]].map((data) => ({ count: 9, page: { data } }));
+  const from = await save(`${answers.map((one) => JSON.stringify(one, null, indent)).join('\r\n')}\n`);
+  const input = { from, records: 'page.data' };
+  await stopAfter(1, input, 1);
+  expect(await importFile(pipeline.deps, input)).toMatchObject({ records: 4, refused: 1 });
+  const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
+  expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
+  expect(await quarantined()).toEqual([expect.stringMatching(/^file:\d+ unique_id is absent$/)]);
+  // A call may have a field of that name.
+  const calls = { from: await save(ndjson([record(7, { page: { data: [1] } })])), records: 'page.data' };
+  expect(await importFile(pipeline.deps, calls)).toMatchObject({ records: 1, refused: 0 });
+});
 
 test('forms: nothing but blanks is no record, and several members of gzip are one file', async () => {
   for (const content of ['', ' \n\n', '[]', ' [ ] ', '\ufeff', gzipSync('')])
@@ -196,14 +190,11 @@ test.each<[string, string | Buffer, string, imported: unknown]>([
   ['zip', Buffer.from('504b030414000000080000000a', 'hex'), 'IMPORT_ENCODING', 0],
   ['Parquet', Buffer.from(`PAR1\u0015\u0004\u0015\n{"unique_id":"c1"}\nPAR1`), 'IMPORT_ENCODING', 0],
   ['a tar file in gzip', gzipSync(Buffer.concat([Buffer.from('calls.json'), Buffer.alloc(502)])), 'IMPORT_ENCODING', 0],
-])(
-  'files that cannot be read to their end: %s: a terminal error, and what came before is imported',
-  async (_, content, code, imported) => {
-    await expect(run(content)).rejects.toMatchObject({ code, kind: 'terminal' });
-    const { length } = await heldIds();
-    expect([length, (await countRows(pipeline.warehouse)).calls]).toEqual([imported, length]);
-  },
-);
+])('files that end badly: %s: a terminal error; what came before is imported', async (_, content, code, imported) => {
+  await expect(run(content)).rejects.toMatchObject({ code, kind: 'terminal' });
+  const { length } = await heldIds();
+  expect([length, (await countRows(pipeline.warehouse)).calls]).toEqual([imported, length]);
+});
 
 test('files that cannot be read to their end: a file that is not there, and a folder', async () => {
   const refusal = { code: 'IMPORT_FILE_UNREADABLE', kind: 'terminal' };

@@ -54,11 +54,10 @@ const shaped = (fields: Record<string, fc.Arbitrary<unknown>>) => mostly(fc.reco
 const each = (names: string, shape: fc.Arbitrary<unknown>) =>
   Object.fromEntries(names.split(' ').map((name) => [name, shape]));
 const listOf = (shape: fc.Arbitrary<unknown>) => mostly(fc.array(shape, { maxLength: 3 }));
-const word = shaped({ value: mostly(text), ...each('start length score', mostly(number)) });
 const utterance = shaped({
   ...each('from content', mostly(text)),
   ...each('datetime duration', mostly(number)),
-  words: listOf(word),
+  words: listOf(shaped({ value: mostly(text), ...each('start length score', mostly(number)) })),
 });
 const contact = shaped({ ...each('label data', mostly(text)), type: fc.constantFrom('PHONE', 'x', 1) });
 const metadataKey = fc.oneof(
@@ -66,6 +65,7 @@ const metadataKey = fc.oneof(
   fc.constantFrom('ClientID', 'ANI', 'UDF_num_01', 'UDF_num_99', 'UDF_text_01'),
   fc.constantFrom('漢'.repeat(600), `${'é'.repeat(512)}x`),
 );
+const metadata = fc.array(fc.tuple(metadataKey, fc.oneof(text, anything)), { maxLength: 4 }).map(Object.fromEntries);
 const record = fc.record(
   {
     ...each('timestamp qualified status', mostly(text)),
@@ -78,9 +78,7 @@ const record = fc.record(
       callsync_redactions: fc.constant([[0, null, null, 'phone', 1]]),
       meta: shaped({ ...each('lang asr_model', anything), obfuscated: mostly(fc.constantFrom('true', 'false', '')) }),
     }),
-    metadata: mostly(
-      fc.array(fc.tuple(metadataKey, fc.oneof(text, anything)), { maxLength: 4 }).map(Object.fromEntries),
-    ),
+    metadata: mostly(metadata),
     tags: listOf(shaped({ ...each('unique_id display_name type value', anything), confidence: mostly(number) })),
     ...each('in out', contact),
   },

@@ -130,30 +130,27 @@ test.each([
   ['as tables made anew', 'the next load', anew, load],
   ['row by row', 'looking at it', undefined, look],
   ['as tables made anew', 'looking at it', anew, look],
-])(
-  'under running workers: a ledger that is set back %s is noticed by %s; what it forgot is asked of the service',
-  async (_how, _by, how, notice) => {
-    const worker = await run();
-    await worker.write(['a', 'v1'], ['b', 'v1']);
-    const restore = await ledger();
-    await worker.write(['a', 'v2'], ['new', 'v1'], ['gone', 'v1'], ['late', 'v1']);
-    await erase('gone');
-    await worker.drain();
-    await erase('late');
-    const epoch = await pipeline.store.epoch();
-    await look(worker);
-    expect(await pipeline.store.epoch()).toBe(epoch);
-    await restore(how);
-    await notice(worker);
-    expect(await pipeline.store.epoch()).toBe(epoch + 1);
-    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', late: 'v1', new: 'v1' });
-    expect(await rereads()).toEqual(['a restored', 'new restored']);
-    await worker.write(['a', 'v3'], ['b', 'v3'], ['gone', 'v2']);
-    await worker.drain();
-    expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v3', new: 'v1' });
-    expect(await check()).toEqual([]);
-  },
-);
+])('under running workers: a ledger set back %s: %s notices, and asks for the rest', async (_how, _by, how, notice) => {
+  const worker = await run();
+  await worker.write(['a', 'v1'], ['b', 'v1']);
+  const restore = await ledger();
+  await worker.write(['a', 'v2'], ['new', 'v1'], ['gone', 'v1'], ['late', 'v1']);
+  await erase('gone');
+  await worker.drain();
+  await erase('late');
+  const epoch = await pipeline.store.epoch();
+  await look(worker);
+  expect(await pipeline.store.epoch()).toBe(epoch);
+  await restore(how);
+  await notice(worker);
+  expect(await pipeline.store.epoch()).toBe(epoch + 1);
+  expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', late: 'v1', new: 'v1' });
+  expect(await rereads()).toEqual(['a restored', 'new restored']);
+  await worker.write(['a', 'v3'], ['b', 'v3'], ['gone', 'v2']);
+  await worker.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v3', new: 'v1' });
+  expect(await check()).toEqual([]);
+});
 
 test('under running workers, the new epoch comes first; the next check does what was interrupted', async () => {
   const worker = await run();

@@ -244,36 +244,33 @@ const actInFold = async <T>(
 test.each([
   ['has noted that it is held', 'INSERT INTO held_keys'],
   ['has its row', 'UPDATE ledger'],
-])(
-  'a call is neither erased nor aged beside a fold that %s, and a hold beside it waits for its call',
-  async (_, statement) => {
-    const actBesideFold = <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> =>
-      actInFold((sql) => sql.startsWith(statement), [id, fields], act);
-    await hold(phone('0611223344'));
-    const now = Date.UTC(2025, 5, 1);
-    const words = [{ value: 'oui', start: 0, length: 1 }];
-    const record = {
-      timestamp: new Date(now - 40 * day).toISOString(),
-      transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
-    };
-    await pipeline.send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
-    const theirs = { ...record, in: { data: '0611223344' } };
-    for (const id of ['unknown-1', 'known-1']) {
-      const erased = actBesideFold(id, theirs, () => erase(call(id), { exceptHeld: true }));
-      expect(await erased).toMatchObject({ erased: 0, held: 1 });
-    }
-    for (const [id, limit] of [['worn-1', 'words'] as const, ['old-1', 'calls'] as const])
-      await actBesideFold(id, theirs, () => age(createAges({ [limit]: 30 * day }, () => now)));
-    const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
-    expect(await pipeline.listKept(ids)).toEqual(ids);
-    // A hold that is put on beside the fold waits for it, and finds its call.
-    const other = { ...record, in: { data: '0655443322' } };
-    const isNoted = (sql: string): boolean => sql.startsWith('SELECT EXISTS (SELECT FROM erased_keys)');
-    const put = actInFold(isNoted, ['late-1', other], () => hold(phone('0655443322')));
-    expect(await put).toMatchObject({ calls: 1 });
-    expect(JSON.stringify((await pipeline.rowOf('worn-1'))?.document)).toContain(JSON.stringify(words));
-  },
-);
+])('a call is neither erased nor aged beside a fold that %s, and a hold waits for the call', async (_, statement) => {
+  const actBesideFold = <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> =>
+    actInFold((sql) => sql.startsWith(statement), [id, fields], act);
+  await hold(phone('0611223344'));
+  const now = Date.UTC(2025, 5, 1);
+  const words = [{ value: 'oui', start: 0, length: 1 }];
+  const record = {
+    timestamp: new Date(now - 40 * day).toISOString(),
+    transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
+  };
+  await pipeline.send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
+  const theirs = { ...record, in: { data: '0611223344' } };
+  for (const id of ['unknown-1', 'known-1']) {
+    const erased = actBesideFold(id, theirs, () => erase(call(id), { exceptHeld: true }));
+    expect(await erased).toMatchObject({ erased: 0, held: 1 });
+  }
+  for (const [id, limit] of [['worn-1', 'words'] as const, ['old-1', 'calls'] as const])
+    await actBesideFold(id, theirs, () => age(createAges({ [limit]: 30 * day }, () => now)));
+  const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
+  expect(await pipeline.listKept(ids)).toEqual(ids);
+  // A hold that is put on beside the fold waits for it, and finds its call.
+  const other = { ...record, in: { data: '0655443322' } };
+  const isNoted = (sql: string): boolean => sql.startsWith('SELECT EXISTS (SELECT FROM erased_keys)');
+  const put = actInFold(isNoted, ['late-1', other], () => hold(phone('0655443322')));
+  expect(await put).toMatchObject({ calls: 1 });
+  expect(JSON.stringify((await pipeline.rowOf('worn-1'))?.document)).toContain(JSON.stringify(words));
+});
 
 test('a hold spares calls by what they say, and those of which it is not known what they say', async () => {
   const said = 'mon numéro est le zéro six onze vingt-deux trente-trois quarante-quatre';
@@ -335,21 +332,18 @@ test('an erasure of a person finds the call that a replay made of a text while i
   expect(await store.query('SELECT call_id FROM ledger')).toEqual([]);
 });
 
-test.each(['deep-call-1', 'd-1'])(
-  'a call that is nested too deeply is refused by itself during a hold, and its id found (%s)',
-  async (id) => {
-    await hold(phone('06 99 88 77 66'));
-    const deep = JSON.parse(`${'['.repeat(1_000)}${']'.repeat(1_000)}`);
-    const kept = async (): Promise<number> => {
-      await send({ [id]: { deep }, 'beside-1': {} });
-      expect(await pipeline.listKept([id, 'beside-1'])).toEqual(['beside-1']);
-      return (await listTexts()).length;
-    };
-    expect(await kept()).toBe(1);
-    expect(await erase(call(id))).toMatchObject({ purged: { quarantine: 1 }, found: { quarantine: 0 } });
-    expect(await kept()).toBe(0);
-  },
-);
+test.each(['deep-call-1', 'd-1'])('in a hold, a call nested too deeply is refused; its id is found: %s', async (id) => {
+  await hold(phone('06 99 88 77 66'));
+  const deep = JSON.parse(`${'['.repeat(1_000)}${']'.repeat(1_000)}`);
+  const kept = async (): Promise<number> => {
+    await send({ [id]: { deep }, 'beside-1': {} });
+    expect(await pipeline.listKept([id, 'beside-1'])).toEqual(['beside-1']);
+    return (await listTexts()).length;
+  };
+  expect(await kept()).toBe(1);
+  expect(await erase(call(id))).toMatchObject({ purged: { quarantine: 1 }, found: { quarantine: 0 } });
+  expect(await kept()).toBe(0);
+});
 
 test('a text that names an erased call and a held one stays, sealed or not, until the hold ends', async () => {
   const { store } = pipeline;

@@ -49,30 +49,27 @@ const ageReadings = (by: string) => store().query('UPDATE windows SET read_at = 
 test.each([
   ['ahead of', 600],
   ['behind', -600],
-])(
-  'by the service’s clock, which is %s ours, sync reads up to now from the first plan on, counts as read what is settled, and a backfill ends, even if its end was asked for by a clock that is ahead',
-  async (_, seconds) => {
-    const { deps, source, serviceNow } = await open(seconds);
-    for (const requests of [1, 1]) {
-      const earliest = await serviceNow();
-      const { top, settledTo } = await planSync(deps);
-      const latest = await serviceNow();
-      // The Date header tells the second, and the answer was under way for a while.
-      expect(top[0]?.to).toBeGreaterThan(earliest - 2 * second - (latest - earliest));
-      expect(top[0]?.to).toBeLessThanOrEqual(latest);
-      expect(settledTo).toBe((top[0]?.to ?? 0) - settle);
-      expect(source.list.counts.requests).toBe(requests);
-    }
-    const asked = { from: second, to: Date.now() * 1000 + 24 * hour };
-    const { range } = await countRange(deps, { axis, range: asked }, new AbortController().signal);
-    expect(range.from).toBe(asked.from);
-    expect(range.to).toBeLessThanOrEqual((await serviceNow()) - settle);
-    expect(range.to).toBeGreaterThan((await serviceNow()) - settle - minute);
-    const uncut = withList(deps, { list: { ...source.list.list, cursor_fields: [] } });
-    const whole = await countRange(uncut, { axis: 'timestamp', range: asked }, new AbortController().signal);
-    expect(whole).toMatchObject({ indivisible: true, windowLength: whole.range.to - whole.range.from });
-  },
-);
+])('by a clock %s ours, sync reads up to now, and a backfill ends at what is settled there', async (_, seconds) => {
+  const { deps, source, serviceNow } = await open(seconds);
+  for (const requests of [1, 1]) {
+    const earliest = await serviceNow();
+    const { top, settledTo } = await planSync(deps);
+    const latest = await serviceNow();
+    // The Date header tells the second, and the answer was under way for a while.
+    expect(top[0]?.to).toBeGreaterThan(earliest - 2 * second - (latest - earliest));
+    expect(top[0]?.to).toBeLessThanOrEqual(latest);
+    expect(settledTo).toBe((top[0]?.to ?? 0) - settle);
+    expect(source.list.counts.requests).toBe(requests);
+  }
+  const asked = { from: second, to: Date.now() * 1000 + 24 * hour };
+  const { range } = await countRange(deps, { axis, range: asked }, new AbortController().signal);
+  expect(range.from).toBe(asked.from);
+  expect(range.to).toBeLessThanOrEqual((await serviceNow()) - settle);
+  expect(range.to).toBeGreaterThan((await serviceNow()) - settle - minute);
+  const uncut = withList(deps, { list: { ...source.list.list, cursor_fields: [] } });
+  const whole = await countRange(uncut, { axis: 'timestamp', range: asked }, new AbortController().signal);
+  expect(whole).toMatchObject({ indivisible: true, windowLength: whole.range.to - whole.range.from });
+});
 
 test('the plan of continuous sync goes back to the watermark, however short its relative start is', async () => {
   const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - hour });
@@ -152,28 +149,25 @@ test.each([
   { name: 'with the lookback', sync: {}, setBack: 0, most: 0 },
   { name: 'with a lookback shorter than the interval', sync: { lookback: settle }, setBack: 0, most: 1 },
   { name: 'once a clock was set back', sync: {}, setBack: 7_000, most: 0 },
-])(
-  'the plan of continuous sync, $name, reads no slivers between readings while less and less is known of the service’s clock',
-  async ({ sync, setBack, most }) => {
-    const { deps, serviceNow } = await open(0, sync);
-    await leaveWatermark((await serviceNow()) - hour);
-    let low = 0;
-    const clock = { ...deps.source.clock, offset: () => ({ low, high: low + 1_000 }) };
-    const known = { ...deps, source: { ...deps.source, clock } };
-    const earlier = (...names: string[]) => names.map((name) => `${name} = ${name} - interval '1 minute'`).join(', ');
-    const rests: number[] = [];
-    for (let run = 0; run < 8; run += 1) {
-      low -= run === 4 ? setBack : 6;
-      const { top, rest, settledTo } = await planSync(known);
-      rests.push(rest.length);
-      for (const { from, to } of [...top, ...rest]) await recordRead(from, Math.min(to, settledTo));
-      await store().query(`UPDATE windows SET ${earlier('read_at', 'window_from', 'window_to')}`);
-      await store().query(`UPDATE watermarks SET ${earlier('watermark', 'started_from')}`);
-    }
-    // The first run reads the hour before; the run after the clock was set back reads what it left between readings.
-    for (const run of [1, 2, 3, 5, 6, 7]) expect(rests[run], rests.join()).toBeLessThanOrEqual(most);
-  },
-);
+])('the plan of continuous sync, $name, reads no slivers as the clock drifts', async ({ sync, setBack, most }) => {
+  const { deps, serviceNow } = await open(0, sync);
+  await leaveWatermark((await serviceNow()) - hour);
+  let low = 0;
+  const clock = { ...deps.source.clock, offset: () => ({ low, high: low + 1_000 }) };
+  const known = { ...deps, source: { ...deps.source, clock } };
+  const earlier = (...names: string[]) => names.map((name) => `${name} = ${name} - interval '1 minute'`).join(', ');
+  const rests: number[] = [];
+  for (let run = 0; run < 8; run += 1) {
+    low -= run === 4 ? setBack : 6;
+    const { top, rest, settledTo } = await planSync(known);
+    rests.push(rest.length);
+    for (const { from, to } of [...top, ...rest]) await recordRead(from, Math.min(to, settledTo));
+    await store().query(`UPDATE windows SET ${earlier('read_at', 'window_from', 'window_to')}`);
+    await store().query(`UPDATE watermarks SET ${earlier('watermark', 'started_from')}`);
+  }
+  // The first run reads the hour before; the run after the clock was set back reads what it left between readings.
+  for (const run of [1, 2, 3, 5, 6, 7]) expect(rests[run], rests.join()).toBeLessThanOrEqual(most);
+});
 
 test('continuous sync tries problems of other axes again when due, unless the list lost the axis', async () => {
   const { deps, serviceNow } = await open();

@@ -93,27 +93,24 @@ describe('against the simulated service', () => {
     return all;
   };
 
-  test.each(directions)(
-    '%s: every call once, every instant covered, and a second run asks for nothing',
-    async (direction) => {
-      const { parts, changed } = await readAll(input({ direction }));
-      expect(parts).toBeGreaterThan(3);
-      expect(changed).toBe(expected.size);
-      expect(await heldIds()).toEqual(expected);
-      expect((await countRows(pipeline.warehouse)).calls).toBe(expected.size);
-      const { axis, range } = input();
-      expect(await uncoveredRanges(pipeline.store, { axis, ...range })).toEqual([]);
-      const requests = service.source.list.counts.requests;
-      const skippedSeconds = expect.closeTo((range.to - range.from) / 1_000_000, 3);
-      expect(await readAll(input({ direction }))).toMatchObject({ changed: 0, skippedSeconds });
-      expect(service.source.list.counts.requests).toBe(requests);
-      const digests = await digestTables(pipeline.warehouse);
-      const again = await readAll(input({ direction, force: true, maxCalls: 100_000 }));
-      expect(again).toEqual({ parts: 1, changed: 0, skippedSeconds: 0 });
-      expect(service.source.list.counts.requests).toBeGreaterThan(requests);
-      expect(await digestTables(pipeline.warehouse)).toEqual(digests);
-    },
-  );
+  test.each(directions)('%s: every call once, every instant covered; a second run asks nothing', async (direction) => {
+    const { parts, changed } = await readAll(input({ direction }));
+    expect(parts).toBeGreaterThan(3);
+    expect(changed).toBe(expected.size);
+    expect(await heldIds()).toEqual(expected);
+    expect((await countRows(pipeline.warehouse)).calls).toBe(expected.size);
+    const { axis, range } = input();
+    expect(await uncoveredRanges(pipeline.store, { axis, ...range })).toEqual([]);
+    const requests = service.source.list.counts.requests;
+    const skippedSeconds = expect.closeTo((range.to - range.from) / 1_000_000, 3);
+    expect(await readAll(input({ direction }))).toMatchObject({ changed: 0, skippedSeconds });
+    expect(service.source.list.counts.requests).toBe(requests);
+    const digests = await digestTables(pipeline.warehouse);
+    const again = await readAll(input({ direction, force: true, maxCalls: 100_000 }));
+    expect(again).toEqual({ parts: 1, changed: 0, skippedSeconds: 0 });
+    expect(service.source.list.counts.requests).toBeGreaterThan(requests);
+    expect(await digestTables(pipeline.warehouse)).toEqual(digests);
+  });
 
   test('cut off again and again, it ends complete', async () => {
     await readAll(input({ maxCalls: 500 }), 7);
@@ -247,16 +244,13 @@ describe('behind a gateway that lets fewer requests through than source.limits',
     ['503', 8, 200, (response) => void response.writeHead(503).end('overloaded')],
     ['429', 48, 30, (response) => void response.writeHead(429).end()],
     ['a reset', 48, 30, (response) => void response.socket?.resetAndDestroy()],
-  ])(
-    'and says so by %s, a backfill makes few requests more, in no smaller windows',
-    async (_, hours, least, refuse) => {
-      const free = await readBehind(hours, 0, refuse);
-      expect(free.sent).toBeGreaterThan(least);
-      const limited = await readBehind(hours, 40, refuse);
-      expect(limited).toMatchObject({ calls: free.calls, windows: free.windows, problems: 0 });
-      expect(limited.sent).toBeLessThanOrEqual(1.3 * free.sent + 20);
-    },
-  );
+  ])('and says so by %s, a backfill makes few more requests, in windows as large', async (_, hours, least, refuse) => {
+    const free = await readBehind(hours, 0, refuse);
+    expect(free.sent).toBeGreaterThan(least);
+    const limited = await readBehind(hours, 40, refuse);
+    expect(limited).toMatchObject({ calls: free.calls, windows: free.windows, problems: 0 });
+    expect(limited.sent).toBeLessThanOrEqual(1.3 * free.sent + 20);
+  });
 });
 
 /** Calls to be read again from a list that has no endpoint for one call. */

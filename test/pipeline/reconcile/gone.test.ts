@@ -158,43 +158,40 @@ test.each([
   ['times.closed', {}],
   ['closed', { free_fields: 3 * dayMs }],
   ['metadata.times.closed', { free_fields: 3 * dayMs }],
-])(
-  'a deleted call is marked where the end of processing is %s and free fields have limits: %j',
-  async (path, retention) => {
-    const installed = await openPipeline();
-    onTestFinished(() => installed.close());
-    const closedOf = (index: number) => textOf(begin + index * 3_600_000);
-    const keys = path.split('.');
-    const records = Array.from({ length: 30 }, (_, index) => {
-      const closed = keys.reduceRight<unknown>((inner, key) => ({ [key]: inner }), closedOf(index)) as object;
-      return { unique_id: `call-${index}`, timestamp: textOf(begin - dayMs), note: 'free', ...closed };
-    });
-    const field = { name: 'closed', from_param: 'from', to_param: 'to', record_field: path, end_of_processing: true };
-    const answers = { records: 'data', total_path: 'count', single_path: '/calls/{unique_id}' };
-    const section = { list: { cursor_fields: [field], pagination: { style: 'none' } as const, ...answers } };
-    const list = openMemoryList(section, ({ searchParams: asked }) => {
-      const isAsked = (_: unknown, index: number) =>
-        closedOf(index) >= (asked.get('from') ?? '~') && closedOf(index) <= (asked.get('to') ?? '');
-      const data = records.slice(0, 27).filter(isAsked);
-      return asked.has('from') ? [200, { count: data.length, data }] : [404, {}];
-    });
-    const config = { source: configFor('https://memory.invalid', section), privacy: { retention } } as never;
-    const deps = {
-      ...installed.deps,
-      ...{ source: { list } as never, ages: openAges(config), processedField: processedFieldOf(config) },
-      ...{ version: 'test', now: () => new Date(), windows: { initial: day, min: 1, max: day, targetCalls: 100 } },
-    };
-    const observedAt = (Date.now() - dayMs) * 1_000;
-    const seen = records.map((fields) => observationOf(fields.unique_id, observedAt, fields));
-    await installed.observe(seen, deps);
-    const plan = { axis: 'closed', column: 'processed_at', level: 'fields', acceptEmpty: false } as const;
-    const input = { ...plan, range, warehouseLevel: 'rows' } as const;
-    expect((await reconcileWindow(deps, input, signal)).verdicts).toMatchObject([{ outcome: 'proven', deleted: 3 }]);
-    const [row] = await installed.warehouse.query(`SELECT count(*)::int AS n, count(processed_at)::int AS processed,
+])('a deleted call is marked where processing ends by %s and free fields have limits %j', async (path, retention) => {
+  const installed = await openPipeline();
+  onTestFinished(() => installed.close());
+  const closedOf = (index: number) => textOf(begin + index * 3_600_000);
+  const keys = path.split('.');
+  const records = Array.from({ length: 30 }, (_, index) => {
+    const closed = keys.reduceRight<unknown>((inner, key) => ({ [key]: inner }), closedOf(index)) as object;
+    return { unique_id: `call-${index}`, timestamp: textOf(begin - dayMs), note: 'free', ...closed };
+  });
+  const field = { name: 'closed', from_param: 'from', to_param: 'to', record_field: path, end_of_processing: true };
+  const answers = { records: 'data', total_path: 'count', single_path: '/calls/{unique_id}' };
+  const section = { list: { cursor_fields: [field], pagination: { style: 'none' } as const, ...answers } };
+  const list = openMemoryList(section, ({ searchParams: asked }) => {
+    const isAsked = (_: unknown, index: number) =>
+      closedOf(index) >= (asked.get('from') ?? '~') && closedOf(index) <= (asked.get('to') ?? '');
+    const data = records.slice(0, 27).filter(isAsked);
+    return asked.has('from') ? [200, { count: data.length, data }] : [404, {}];
+  });
+  const config = { source: configFor('https://memory.invalid', section), privacy: { retention } } as never;
+  const deps = {
+    ...installed.deps,
+    ...{ source: { list } as never, ages: openAges(config), processedField: processedFieldOf(config) },
+    ...{ version: 'test', now: () => new Date(), windows: { initial: day, min: 1, max: day, targetCalls: 100 } },
+  };
+  const observedAt = (Date.now() - dayMs) * 1_000;
+  const seen = records.map((fields) => observationOf(fields.unique_id, observedAt, fields));
+  await installed.observe(seen, deps);
+  const plan = { axis: 'closed', column: 'processed_at', level: 'fields', acceptEmpty: false } as const;
+  const input = { ...plan, range, warehouseLevel: 'rows' } as const;
+  expect((await reconcileWindow(deps, input, signal)).verdicts).toMatchObject([{ outcome: 'proven', deleted: 3 }]);
+  const [row] = await installed.warehouse.query(`SELECT count(*)::int AS n, count(processed_at)::int AS processed,
       count(source_deleted_at)::int AS gone, count(extra->>'note')::int AS noted FROM calls`);
-    expect(row).toEqual({ n: 30, processed: 30, gone: 3, noted: 'free_fields' in retention ? 0 : 30 });
-  },
-);
+  expect(row).toEqual({ n: 30, processed: 30, gone: 3, noted: 'free_fields' in retention ? 0 : 30 });
+});
 
 const { signal } = new AbortController();
 const [dayBefore, lastDay] = [21, 20].map((ago) => textOf(Date.now() - ago * dayMs));

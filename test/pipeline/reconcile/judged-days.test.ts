@@ -1,12 +1,12 @@
 /** Every day that was read is judged by the schedule: a year, with a clock of its own. */
 import { expect, test } from 'vitest';
-import { sourceConfigSchema } from '../../../schemas/config/source.ts';
 import { listDays } from '../../../src/pipeline/reconcile/judged-days.ts';
 import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { createSource } from '../../../src/source/source.ts';
 import type { VerdictOutcome } from '../../../src/store/windows/verdicts.ts';
 import { recordWindow } from '../../../src/store/windows/windows.ts';
+import { configFor } from '../../source/local-server.ts';
 import { usePipeline } from '../../support/pipeline.ts';
 import { judge } from '../../support/verdicts.ts';
 import { comparing, day } from './installation.ts';
@@ -18,10 +18,8 @@ const days = 365;
 const here = usePipeline({}, { keep: true });
 
 test('a year of days is judged in 12 runs, and all rows are compared every 30 days', async () => {
-  const [base_url, client] = ['http://127.0.0.1:9', { client_id: 'c', client_secret: 's' }];
-  const service = { base_url, auth_url: base_url, realm: 'r', ...client };
   const cursor_fields = [{ name: 'timestamp', from_param: 'from', to_param: 'to', record_field: 'timestamp' }];
-  const source = createSource(sourceConfigSchema.parse({ ...service, list: { cursor_fields } }));
+  const source = createSource(configFor('http://127.0.0.1:9', { list: { cursor_fields } }));
   const begin = start + days * day + day / 2;
   let now = begin;
   const clock = () => new Date(now / 1000);
