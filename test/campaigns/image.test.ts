@@ -82,12 +82,7 @@ const openImage = async (): Promise<Image & { close(): Promise<unknown> }> => {
   return { ...image, close: () => run(`buildah rm ${name}`) };
 };
 
-const useImage = () =>
-  useOpened(
-    () => buildImage('warm').then(openImage),
-    ({ close }) => close(),
-    1_200_000,
-  );
+const useImage = () => useOpened(() => buildImage('warm').then(openImage), undefined, 1_200_000);
 
 /** About 4 minutes, and one to make the image that it begins with. */
 

@@ -14,10 +14,7 @@ const folder = useFolder('installs');
 
 /** @param lines of shell, in an empty folder, the last of which prints the result of a demo */
 const testWay = (name: string, lines: readonly string[]): void => {
-  test.each([
-    ['cold', 600],
-    ['warm', 60],
-  ] as const)('%s', async (state, limitSeconds) => {
+  test.each([['cold', 600] as const, ['warm', 60] as const])('%s', async (state, limitSeconds) => {
     const cwd = join(folder, `${name}-${state}`);
     await mkdir(cwd);
     const caches = join(folder, `${name}-caches`);

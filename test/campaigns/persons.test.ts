@@ -283,10 +283,8 @@ test('hosts: of one installation have one key each, and erase what the other too
   // The ledger keeps the ids of tombstones, by which it knows the calls again.
   const { callsync: ids, ...places } = after;
   expect(places).toEqual(Object.fromEntries(Object.keys(places).map((place) => [place, 0])));
-  const left = await pool.query(
-    `SELECT call_id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0' ORDER BY 1`,
-  );
-  expect(left.rows).toEqual([{ call_id: 'second-0' }, { call_id: 'up-0' }]);
+  const left = `SELECT call_id AS id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0' ORDER BY 1`;
+  expect((await pool.query(left)).rows).toEqual([{ id: 'second-0' }, { id: 'up-0' }]);
   expect(ids).toBeLessThan(before.callsync ?? 0);
 });
 
