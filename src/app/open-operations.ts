@@ -75,22 +75,20 @@ const readBackfills = async ({ client, prefix, uiUrl }: Parts['temporal']): Prom
   const workflows = uiUrl && `${trimSlashes(uiUrl)}/namespaces/${encodeURIComponent(namespace)}/workflows/`;
   return await Promise.all(
     listed.map(async (one) => {
-      const { workflowId } = backfillHandle(client, prefix, one.name);
-      const link = workflows ? `${workflows}${encodeURIComponent(workflowId)}` : null;
-      const { progress, error } = await readProgress(client, workflowId, one.closedAt === null);
+      const handle = backfillHandle(client, prefix, one.name);
+      const link = workflows ? `${workflows}${encodeURIComponent(handle.workflowId)}` : null;
+      const { progress, error } = await readProgress(client, handle, one.closedAt === null);
       return { ...one, link, progress, error: error ?? one.error };
     }),
   );
 };
 
 /** No progress where no worker answers in time. Temporal itself has the result of a run that ended. */
-const readProgress = async (client: Client, workflowId: string, isRunning: boolean) => {
-  const handle = client.workflow.getHandle(workflowId);
-  return await (isRunning ? askProgress(client, handle) : handle.result()).then(
+const readProgress = (client: Client, handle: ReturnType<typeof backfillHandle>, isRunning: boolean) =>
+  (isRunning ? askProgress(client, handle) : handle.result()).then(
     (progress) => ({ progress: describeProgress(progress), error: null }),
     (error: unknown) => ({ progress: null, error: error instanceof WorkflowFailedError ? rootMessage(error) : null }),
   );
-};
 
 const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill['progress']> => {
   const { state, share, totals } = progress;
@@ -101,30 +99,25 @@ const updateDeadlineMs = 10_000;
 
 /** The same as the commands of these names. The timeline shows each action with its user. */
 const createPageActions = ({ store, temporal }: Parts): Actions => {
-  const { prefix } = temporal;
+  const { client, prefix } = temporal;
 
   /** Records an action if it succeeds. The error of a failed action goes only to the browser. */
   const told =
     (word: string, update: typeof pauseUpdate): Action =>
     async (fields, actor) => {
-      const what = `${word} ${await change(fields, update)}`;
-      await recordEvent(store, { kind: 'backfill', what, actor });
-      return what;
-    };
-
-  const change = async (fields: URLSearchParams, update: typeof pauseUpdate): Promise<string> => {
-    const name = fields.get('name') ?? '';
-    const handle = backfillHandle(temporal.client, prefix, name);
-    await temporal.client
-      .withDeadline(Date.now() + updateDeadlineMs, () => handle.executeUpdate<BackfillProgress, []>(update))
-      .catch((cause: unknown) => {
+      const name = fields.get('name') ?? '';
+      const handle = backfillHandle(client, prefix, name);
+      const asked = client.withDeadline(Date.now() + updateDeadlineMs, () => handle.executeUpdate(update));
+      await asked.catch((cause: unknown) => {
         throw transient('BACKFILL_UNANSWERED', 'The backfill does not run, or no worker answers.', {
           hint: 'Run callsync backfill list; if the backfill runs, start callsync worker.',
           cause,
         });
       });
-    return name;
-  };
+      const what = `${word} ${name}`;
+      await recordEvent(store, { kind: 'backfill', what, actor });
+      return what;
+    };
 
   return { pause: told('Paused', pauseUpdate), resume: told('Resumed', resumeUpdate) };
 };

@@ -129,7 +129,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
     const webhook = { secrets: [{ name: 'main', secret: 'a signing secret' }], public_url: `${closed}/webhook` };
     const examine = async (url: string) => {
       const store = { url, data_dir: folder.path };
-      await folder.configure({ webhook, store, operations: { port: 0 } });
+      await folder.configure({ webhook, store, operations: { listen: '0.0.0.0', port: 0 } });
       const { stdout } = await folder.run(['doctor', '--receiver', '--json']);
       const { findings } = JSON.parse(stdout) as { findings: { check: string; outcome: string; message: string }[] };
       return Object.fromEntries(findings.map((one) => [one.check, `${one.outcome} ${one.message}`]));
@@ -142,6 +142,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       'webhook round trip': expect.stringMatching('failed .* cannot be reached'),
       store: 'ok The inbox takes deliveries.',
       spool: expect.stringMatching(/free for .*spool/),
+      operations: 'warning Everybody who reaches 0.0.0.0:0 can read the metrics.',
     });
     const href = urlAs(database.url, role, 'its password');
     const lean = 'skipped The role in store.url may not remove a sample. Run callsync doctor where a worker runs.';

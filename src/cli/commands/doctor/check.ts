@@ -115,6 +115,7 @@ export const receiverChecks = ({ config }: Services<ReceiverConfig>, opening: Pr
     const { dir, min_free_bytes: least } = config.webhook.spool;
     return checkFolder(dir ?? join(resolveDataDir(config.store.data_dir), 'spool'), least);
   },
+  operations: async () => checkOperations(config),
 });
 
 const checkStore = async (store: Store, config: Config): Promise<Finding> => {
@@ -155,7 +156,7 @@ const warehouseChecks = ({ warehouses, analytics }: Config, opening: Promise<Sto
 };
 
 /** The status page needs a token or a user by itself. */
-const checkOperations = ({ operations: { enabled, listen, port, token_file: token } }: Config): Finding =>
+const checkOperations = ({ operations: { enabled, listen, port, token_file: token } }: ReceiverConfig): Finding =>
   enabled && token === undefined && !isLoopback(listen)
     ? warning(`Everybody who reaches ${listen}:${port} can read the metrics.`, 'Set operations.token_file.')
     : ok('No stranger can read the metrics.');
