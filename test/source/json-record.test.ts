@@ -55,14 +55,9 @@ test('scanning a record calls a field plain when JSON.stringify would write the 
     expect(plain(json)).toBe(true);
 });
 
-const words = (count: number) => Array.from({ length: count }, (_, n) => ({ value: `word${n}`, start: n / 4 }));
-const record = (id: number, extra: object = {}) => ({
-  unique_id: `call-${id}`,
-  timestamp: '2026-01-01T00:00:00Z',
-  transcript_json: { callData: [{ words: words(100) }] },
-  tags: [],
-  ...extra,
-});
+const words = Array.from({ length: 100 }, (_, n) => ({ value: `word${n}`, start: n / 4 }));
+const rest = { timestamp: '2026-01-01T00:00:00Z', transcript_json: { callData: [{ words }] }, tags: [] };
+const record = (id: number) => ({ unique_id: `call-${id}`, ...rest });
 /** Fields that stay bytes. */
 const keptBytes = ({ value }: { readonly value: unknown }): string[] =>
   Object.keys(value ?? {}).filter((name) => bytesOf(value as object, name) !== undefined);

@@ -41,11 +41,10 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
     for (const holder of holders) await holder.kill();
   };
 
-  const cases: [string, readonly string[], boolean][] = [
+  describe.each<[string, readonly string[], boolean]>([
     ['one that is frozen', [], true],
     ['one of another PID namespace', ['unshare', '--pid', '--fork', '--kill-child'], mayUnshare],
-  ];
-  describe.each(cases)('%s', (_name, wrapper, possible) => {
+  ])('%s', (_name, wrapper, possible) => {
     test.skipIf(!possible)(`loses nothing that was answered, ${runs} times`, { timeout }, async () => {
       let lost = 0;
       for (let run = 0; run < runs; run += 1) {

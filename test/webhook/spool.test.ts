@@ -2,9 +2,9 @@ import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, truncate, utimes
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { Delivery } from '../../src/store/delivery/inbox-writer.ts';
-import { openSpool, type Spool } from '../../src/webhook/spool/spool.ts';
+import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
-import { makeDelivery } from './support/deliveries.ts';
+import { drain, makeDelivery } from './support/deliveries.ts';
 
 const root = useFolder('spool');
 let spools = 0;
@@ -27,15 +27,6 @@ const open = async (config: Partial<Parameters<typeof openSpool>[0]['config']> =
 /** The folder as a kill leaves it, copied: nothing of it was closed. */
 const crash = () => cp(dir, `${dir}-crashed`, { recursive: true }).then(() => `${dir}-crashed`);
 const segments = async () => (await readdir(dir)).filter((name) => name.endsWith('.spool')).sort();
-const drain = async (spool: Spool) => {
-  const drained: Delivery[] = [];
-  for (;;) {
-    const batch = await spool.read(128);
-    if (batch.length === 0) return drained;
-    drained.push(...batch);
-    await spool.advance();
-  }
-};
 const ids = (deliveries: readonly Delivery[]) => deliveries.map((one) => one.deliveryId);
 
 test('hands back what it took, whole, in order and once, over many files', async () => {

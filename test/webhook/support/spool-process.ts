@@ -6,7 +6,7 @@
 import { createInterface } from 'node:readline';
 import { CallsyncError } from '../../../src/lib/errors.ts';
 import { openSpool } from '../../../src/webhook/spool/spool.ts';
-import { makeDelivery } from './deliveries.ts';
+import { drain, makeDelivery } from './deliveries.ts';
 
 const [dir = '', lockWaitMs = '0'] = process.argv.slice(2);
 const log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -24,12 +24,7 @@ try {
         () => say('-'),
       );
     } else {
-      const drained: (string | null)[] = [];
-      for (let batch = await spool.read(128); batch.length > 0; batch = await spool.read(128)) {
-        drained.push(...batch.map((one) => one.deliveryId));
-        await spool.advance();
-      }
-      say(JSON.stringify(drained));
+      say(JSON.stringify((await drain(spool)).map((one) => one.deliveryId)));
     }
   }
 } catch (error) {
