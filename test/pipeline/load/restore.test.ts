@@ -47,6 +47,7 @@ const ledger = () => backUp(pipeline.store.pool, 'callsync');
 test('nothing is sent again where nothing was restored, also by loads under way', async () => {
   await write(['a', 'v1'], ['b', 'v1']);
   const epoch = await pipeline.store.epoch();
+  expect(await check()).toEqual([]);
   await Promise.all([write(['c', 'v1']), check(), write(['d', 'v1']), check(), write(['e', 'v1'])]);
   expect(await check()).toEqual([]);
   expect(await pipeline.store.epoch()).toBe(epoch);
