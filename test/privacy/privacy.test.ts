@@ -16,6 +16,7 @@ import { said } from './said.ts';
 const keys = makeSealingKeys();
 const config = privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem' });
 const privacy = createPrivacy(config, { token: Buffer.alloc(32, 7), seal: keys.publicKey });
+const patterns = [{ name: 'contract', pattern: 'CT-\\d+' }];
 const refused = { reason: 'not JSON', source: 'poll', origin: 'list', receivedAt: new Date(0) } as const;
 const rejectedOf = (body: Buffer): RejectedRecord => ({ ...refused, body });
 
@@ -141,20 +142,15 @@ test('the version changes with what changes what is stored', () => {
   const under = { token: Buffer.alloc(32), seal: keys.publicKey };
   const versionOf = (settings: object) =>
     createPrivacy(privacyConfigSchema.parse({ ...config, ...settings }), under).version;
-  const versions = [
-    {},
-    { profile: 'no_transcript' },
-    { countries: ['GB'] },
-    { disabled_detectors: ['birth'] },
-    { patterns: [{ name: 'contract', pattern: 'CT-\\d+' }] },
-  ].map(versionOf);
+  const detectors = { disabled_detectors: ['birth'] };
+  const versions = [{}, { profile: 'no_transcript' }, { countries: ['GB'] }, detectors, { patterns }].map(versionOf);
   expect(new Set(versions).size).toBe(versions.length);
   expect(versionOf({ unreadable: 'drop' })).toBe(versions[0]);
 });
 
 /** The list of what was replaced in a transcript: places and detectors of each span, and nothing that a sender made up. */
 const openPseudonymous = (settings: object) => openPrivacy({ profile: 'pseudonymous', ...settings });
-const ruled = openPseudonymous({ patterns: [{ name: 'contract', pattern: 'CT-\\d+' }] });
+const ruled = openPseudonymous({ patterns });
 
 type Span = readonly [utterance: number, first: number, last: number];
 type Transcript = { readonly callData: readonly unknown[]; readonly callsync_redactions?: readonly Span[] };

@@ -42,9 +42,8 @@ test.skipIf(!existsSync('/proc/self/environ'))('the process of the simulated ser
     await child.stop();
   });
   const tasks = `/proc/${process.pid}/task`;
-  const children = readdirSync(tasks).flatMap(
-    (task) => readFileSync(`${tasks}/${task}/children`, 'utf8').match(/\d+/g) ?? [],
-  );
+  const childrenOf = (task: string) => readFileSync(`${tasks}/${task}/children`, 'utf8').match(/\d+/g) ?? [];
+  const children = readdirSync(tasks).flatMap(childrenOf);
   const environments = children.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
   const itsOwn = environments.filter((environment) => environment.includes('CALLSYNC_SIMULATOR='));
   expect(itsOwn).toEqual([expect.not.stringContaining('hunter2')]);

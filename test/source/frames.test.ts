@@ -36,6 +36,8 @@ const start = async (options: SimulatorOptions = {}, websocket: Section = {}, ha
   return { simulator, frames, events, done, stop: end };
 };
 
+const isRefused = (events: readonly StreamEvent[], why: string): boolean =>
+  events.some((event) => event.kind === 'refused' && event.explanation.includes(why));
 const opened = (events: readonly StreamEvent[]): number => events.filter(({ kind }) => kind === 'opened').length;
 
 test('hands on text and binary frames as they came, in order', async () => {
@@ -73,7 +75,7 @@ test('survives a restart of the service, and goes on', async () => {
   await simulator.restartWebSocket(1_000);
   const isAgain = () => opened(events) === 2 && frames.some(({ connection }) => connection === 2);
   await until('frames of the second connection', isAgain);
-  expect(events.some((event) => event.kind === 'refused' && event.explanation.includes('503'))).toBe(true);
+  expect(isRefused(events, '503')).toBe(true);
   expect(events.find(({ kind }) => kind === 'closed')).toMatchObject({ explanation: 'the connection broke' });
   expect((await stop()).connections).toBe(2);
 });
@@ -97,15 +99,11 @@ test('replaces a token that was revoked', async () => {
 });
 
 test('explains a refused address, a wrong path and a missing address in words', async () => {
-  await expect((await start({ websocket: { whitelist: ['192.0.2.1'] } })).done).rejects.toMatchObject({
-    code: 'STREAM_IP_NOT_ALLOWED',
-    kind: 'terminal',
-    hint: expect.stringContaining('the allowed addresses of your client_id'),
-  });
+  const { done } = await start({ websocket: { whitelist: ['192.0.2.1'] } });
+  const hint = expect.stringContaining('the allowed addresses of your client_id');
+  await expect(done).rejects.toMatchObject({ code: 'STREAM_IP_NOT_ALLOWED', kind: 'terminal', hint });
   const wrong = await start({}, { url: 'ws://127.0.0.1:1/x' });
-  const isRefused = (event: StreamEvent) =>
-    event.kind === 'refused' && event.explanation.includes('refuses connections');
-  await until('a refusal', () => wrong.events.some(isRefused));
+  await until('a refusal', () => isRefused(wrong.events, 'refuses connections'));
   const path = await start({ websocket: { path: '/other' } }, {});
   await until('a frame', () => path.frames.length > 0);
   const missing = await start({}, { url: `${path.simulator.wsUrl}/nothing` });

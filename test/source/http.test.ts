@@ -338,10 +338,8 @@ test('a service that refuses for minutes is told with its history; other answers
   refusals.answered('a');
   now = 300_000;
   expect(refusals.judge(denied, 'a').kind).toBe('transient');
-  expect(refusals.judge(refused, 'b')).toMatchObject({
-    kind: 'terminal',
-    message: 'It refuses the query with 400. It had answered before, and has refused 2 times over 5 minutes.',
-  });
+  const message = 'It refuses the query with 400. It had answered before, and has refused 2 times over 5 minutes.';
+  expect(refusals.judge(refused, 'b')).toMatchObject({ kind: 'terminal', message });
 });
 
 test.each<[string | undefined, number | undefined, object?]>([

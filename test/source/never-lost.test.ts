@@ -24,12 +24,9 @@ const readAll = async (options: SimulatorOptions, list: List = activate, axis = 
     for (const id of reading.seen.keys()) seen.set(id, true);
     results.push(reading.result);
   }
-  return {
-    missing: missingFrom(await listedIds(simulator), seen),
-    results,
-    problems: results.flatMap(({ problems }) => problems),
-    requests: sumOf(results, 'requests'),
-  };
+  const missing = missingFrom(await listedIds(simulator), seen);
+  const problems = results.flatMap((result) => result.problems);
+  return { missing, results, problems, requests: sumOf(results, 'requests') };
 };
 
 const sumOf = (results: readonly WindowResult[], what: 'repeated' | 'requests') =>

@@ -13,15 +13,11 @@ test('takes a unique_id as it came', () => {
 test('keeps what it carries and drops what came empty without being known to be carried', () => {
   const content = { unique_id: 'a', duration: '5', ivr_end: 0, flag: false };
   const record = { ...content, tags: [], visit: null, metadata: {}, campaign: '' };
-  expect(observe(record)).toEqual({
-    kind: 'observation',
-    observation: { callId: 'a', source: 'poll', observedAt: 5, fields: content },
-    uncarried: ['tags', 'visit', 'metadata', 'campaign'],
-  });
-  expect(observe(record, ['tags', 'visit'])).toMatchObject({
-    observation: { fields: { unique_id: 'a', tags: [], visit: null } },
-    uncarried: ['metadata', 'campaign'],
-  });
+  const observation = { callId: 'a', source: 'poll', observedAt: 5, fields: content };
+  const uncarried = ['metadata', 'campaign'];
+  expect(observe(record)).toEqual({ kind: 'observation', observation, uncarried: ['tags', 'visit', ...uncarried] });
+  const carried = { fields: { unique_id: 'a', tags: [], visit: null } };
+  expect(observe(record, ['tags', 'visit'])).toMatchObject({ observation: carried, uncarried });
 });
 
 test.each<[string, unknown]>([

@@ -47,9 +47,8 @@ test('what is not covered: to the microsecond, over any windows', () =>
       [...last.values()].some(([start, length, shown]) => shown === 'total' && start <= n && n < start + length);
     const check = async () => {
       const ranges = await uncoveredRanges(store(), { axis, from: base + first, to: base + first + 15 });
-      for (let n = first; n < first + 15; n += 1) {
+      for (let n = first; n < first + 15; n += 1)
         expect(ranges.filter(({ from, to }) => from <= base + n && base + n < to).length).toBe(covered(n) ? 0 : 1);
-      }
     };
     await check();
     await age();
