@@ -34,7 +34,7 @@ export default group({
         if (range.from >= range.to) throw terminal('USAGE_RANGE', 'The month has not begun.');
         const altered = await describeAltered(store);
         if (altered !== undefined)
-          throw terminal('PROOF_ALTERED', altered, {
+          throw terminal('PROOF_ALTERED', `The report is not signed. ${altered}`, {
             hint: 'Run callsync verdicts. If the key was replaced, name the former one in store.former_proof_key_files.',
           });
         const warehouses = Object.keys(config.warehouses);
