@@ -1,15 +1,12 @@
 /** The truth check of the demo. */
 import { expect, test } from 'vitest';
-import type { SimulatorControl } from '../../src/simulator/control/local-control.ts';
 import { checkTruth } from '../../src/simulator/demo/check-truth.ts';
-import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
 test('an erased call that the service still has is kept out, and not lost', async () => {
   const entries = ['erased-1', 'erased-2', 'lost-1'].map((callId) => ({ callId, document: {}, version: 1 }));
-  const control = { truth: () => entries } as unknown as SimulatorControl;
   const told: string[] = [];
-  const empty = { proof: { rowsOf: () => [], digestCalls: () => [] } } as unknown as Warehouse;
-  const report = await checkTruth(control, empty, () => true, {
+  const empty = { proof: { rowsOf: () => [], digestCalls: () => [] } } as never;
+  const report = await checkTruth({ truth: () => entries } as never, empty, () => true, {
     findErased: async (ids) => new Set(ids.filter((id) => id.startsWith('erased'))),
     tell: ({ callId }, wrong) => told.push(`${callId} ${wrong}`),
   });

@@ -42,12 +42,8 @@ test('frames stores frames as they came', async () => {
   await ended;
   const { session, frames } = JSON.parse(stdout());
   expect(frames).toBeGreaterThan(5);
-  const { rows } = await runOnServer(
-    database.url,
-    `SELECT count(*)::int AS n, count(*) FILTER (WHERE is_binary)::int AS binary FROM callsync.websocket_frames WHERE session = '${session}/1'`,
-  );
-  expect(rows[0].n).toBe(frames);
-  expect(rows[0].binary).toBeGreaterThan(0);
+  const sql = `SELECT count(*)::int AS n, bool_or(is_binary) AS some FROM callsync.websocket_frames WHERE session = '${session}/1'`;
+  expect((await runOnServer(database.url, sql)).rows).toEqual([{ n: frames, some: true }]);
 });
 
 test('webhook keys lists the configured keys before their first use', async () => {

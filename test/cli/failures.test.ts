@@ -215,10 +215,8 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
       expect(await folder.run(['import', '--accept-source', records])).toMatchObject({ code: 0 });
     }));
 
-  const dead = { base_url: closed, auth_url: closed };
-
   test.each([
-    ['4 where nothing answers', 4, dead],
+    ['4 where nothing answers', 4, { base_url: closed, auth_url: closed }],
     ['3 where something refuses', 3, { client_secret: 'not-the-secret' }],
   ])('doctor ends with %s', (_, code, source) =>
     inFolder(async (folder) => {

@@ -119,11 +119,8 @@ test('says what is missing where nobody can be asked', async () => {
 
 test('the line that opens the database in psql holds no password', async () => {
   const { config } = await loadConfig({ path: join(folder.path, 'all.yaml') });
-  expect(psqlLine(config, 'postgres://callsync:hush@127.0.0.1:5433/callsync')).toMatch(
-    /^PGPASSWORD=\$\(cat '.*callsync\.password'\) psql -h 127\.0\.0\.1 -p 5433 -U callsync callsync$/,
-  );
-  const configured = { store: { ...config.store, url: 'x' } };
-  expect(psqlLine(configured, () => 'postgres://me:hush@db.example.com/calls')).toBe(
-    'psql -h db.example.com -p 5432 -U me calls',
-  );
+  const local = /^PGPASSWORD=\$\(cat '.*callsync\.password'\) psql -h 127\.0\.0\.1 -p 5433 -U callsync callsync$/;
+  expect(psqlLine(config, 'postgres://callsync:hush@127.0.0.1:5433/callsync')).toMatch(local);
+  const line = psqlLine({ store: { ...config.store, url: 'x' } }, () => 'postgres://me:hush@db.example.com/calls');
+  expect(line).toBe('psql -h db.example.com -p 5432 -U me calls');
 });

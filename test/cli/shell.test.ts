@@ -45,11 +45,6 @@ test('a command that waits for its stop stays without sockets, and may end for a
   expect(await ends.ended).toBe(0);
 });
 
-test('a program that fails before its first result is heard', async () =>
-  await expect(startProgram(['up', '--config', '/no/such.yaml', '--json']).first()).rejects.toThrow(
-    /up failed: .*CONFIG/,
-  ));
-
 test('an address that is slow to connect is waited for, although its name has another one', async () => {
   const tell = `import net from 'node:net';
     process.on('exit', () => console.error(net.getDefaultAutoSelectFamilyAttemptTimeout()))`;

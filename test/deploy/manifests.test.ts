@@ -68,18 +68,16 @@ test.each(named)('Kubernetes manifests %s passes the schema of its kind', (_name
 });
 
 test('Kubernetes manifests would not pass with a wrong value, a missing one or an unknown key', () => {
-  const receiver = findManifest('receiver', /StatefulSet/);
   const problems = (change: (copy: Manifest) => void) => {
-    const copy = structuredClone(receiver);
+    const copy = structuredClone(findManifest('receiver', /StatefulSet/));
     change(copy);
     return findProblems(copy).join(' ');
   };
   expect(problems((copy) => Object.assign(copy.spec, { replicas: 'two' }))).toContain('/spec/replicas type');
   expect(problems((copy) => delete copy.spec.selector)).toContain('/spec required');
   expect(problems((copy) => Object.assign(copy.spec, { replcias: 2 }))).toBe('/spec/replcias unknown');
-  expect(problems((copy) => Object.assign(copy.spec.template.spec.containers[0], { portz: [] }))).toBe(
-    '/spec/template/spec/containers/0/portz unknown',
-  );
+  const portz = problems((copy) => Object.assign(copy.spec.template.spec.containers[0], { portz: [] }));
+  expect(portz).toBe('/spec/template/spec/containers/0/portz unknown');
 });
 
 test('Kubernetes manifests name only what exists', () => {

@@ -29,16 +29,6 @@ export const manifests = readdirSync(join(root, kubernetes)).flatMap((file) =>
 export const findManifest = (name: string, kind: RegExp): Any =>
   manifests.find(([, one]) => one.metadata?.name === name && kind.test(one.kind))?.[1];
 
-/** One process of a shipped file: paths are those inside the container. */
-interface Shipped {
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** Text of each file, by path. */
-  readonly files: Readonly<Record<string, string>>;
-  /** Folders that it may write to, with a name for those that several processes share. */
-  readonly folders: Readonly<Record<string, string>>;
-}
-
 /** Stand-ins for the world around a deployment. */
 export interface Surroundings {
   readonly simulator: SimulatorAddresses;
@@ -60,11 +50,7 @@ export interface Image {
   readonly account: number;
 }
 
-export interface Started {
-  readonly child: ChildProcess;
-  readonly said: () => string;
-  readonly ports: { readonly webhook: number; readonly operations: number };
-}
+export type Started = Awaited<ReturnType<ReturnType<typeof openDeployment>['start']>>;
 
 /**
  * The user fills in the service, and secrets of the account manager. The rest is random, as make-secrets.sh makes it.
@@ -77,7 +63,11 @@ const makeSecrets = (names: readonly string[], { simulator, databaseUrl }: Surro
   return { ...made, ...urls, client_secret: simulator.clientSecret, signing_secret: signingSecret };
 };
 
-const readCompose = (around: Surroundings): ((name: string) => Shipped) => {
+/**
+ * Command and environment of each process, the text of its files, and the folders that it may write to. Folders that
+ * several processes share have one name. Paths are those inside the container.
+ */
+const readCompose = (around: Surroundings) => {
   const secrets = makeSecrets(Object.keys(compose.secrets), around);
   const { client_secret: _secret, ...source } = sourceOf(around.simulator);
   const configured = stringify({
@@ -85,11 +75,11 @@ const readCompose = (around: Surroundings): ((name: string) => Shipped) => {
     webhook: { header_prefix: 'X-Service-' },
     ...around.config,
   });
-  return (name) => {
+  return (name: string) => {
     const { command, environment, secrets: named = [], volumes, configs, tmpfs } = compose.services[name];
     return {
-      args: command,
-      env: environment,
+      args: command as readonly string[],
+      env: environment as Readonly<Record<string, string>>,
       files: Object.fromEntries([
         ...named.map((secret: string) => [`/run/secrets/${secret}`, secrets[secret]]),
         ...configs.map(({ target }: Any) => [target, configured]),
@@ -102,7 +92,7 @@ const readCompose = (around: Surroundings): ((name: string) => Shipped) => {
   };
 };
 
-const readKubernetes = (around: Surroundings): ((name: string) => Shipped) => {
+const readKubernetes = (around: Surroundings): ReturnType<typeof readCompose> => {
   const keys = manifests.flatMap(([, { kind, stringData }]) => (kind === 'Secret' ? Object.keys(stringData) : []));
   const secrets = makeSecrets(keys, around);
   const { client_secret: _secret, ...source } = sourceOf(around.simulator);
@@ -147,7 +137,7 @@ export const openDeployment = (of: keyof typeof deployments, around: Surrounding
   let place = 0;
 
   /** Starts a process; what it gets beyond its file are addresses, which differ here. @param args instead of its own */
-  const start = async (name: string, args?: readonly string[]): Promise<Started> => {
+  const start = async (name: string, args?: readonly string[]) => {
     const shipped = find(name);
     place += 1;
     const here = join(around.scratch, `${of}-${place}`);

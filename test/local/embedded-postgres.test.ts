@@ -98,8 +98,7 @@ test('the local PostgreSQL takes another port where one that nobody asked for is
 
 test('the local PostgreSQL says what to do when a port that was asked for is taken', async () => {
   const port = Number(new URL(inject('postgresUrl')).port);
-  const said = / STORE_START: .*did not start.*store\.url/;
-  expect(await refusal(startEmbeddedPostgres({ dataDir, port }))).toMatch(said);
+  expect(await refusal(startEmbeddedPostgres({ dataDir, port }))).toMatch(/ STORE_START: .*did not start.*store\.url/);
 });
 
 test('the role that callsync works as is no superuser, and owns its database', async () => {

@@ -14,12 +14,11 @@ import { refusal } from '../support/refusal.ts';
 
 const run = promisify(execFile);
 const version = '1.5.1';
-const program = '#!/bin/sh\necho temporal version 1.5.1\n';
 const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
 const archive = `temporal_cli_${version}_${process.platform}_${architecture}.tar.gz`;
 
 const folder = useFolder('download');
-await writeFile(join(folder, 'temporal'), program, { mode: 0o755 });
+await writeFile(join(folder, 'temporal'), '#!/bin/sh\necho temporal version 1.5.1\n', { mode: 0o755 });
 await writeFile(join(folder, 'LICENSE'), 'MIT');
 await run('tar', ['-czf', join(folder, archive), '-C', folder, 'LICENSE', 'temporal']);
 const bytes = await readFile(join(folder, archive));

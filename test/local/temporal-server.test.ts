@@ -77,8 +77,7 @@ test('takes another port where one that nobody asked for is taken before it list
   const server = await startTemporalDevServer(options);
   expect(server.address).not.toBe(`127.0.0.1:${quick.port}`);
   await server.stop();
-  const asked = startTemporalDevServer({ ...options, port: quick.port });
-  expect(await refusal(asked)).toMatch(/ TEMPORAL_START: .*in use/);
+  expect(await refusal(startTemporalDevServer({ ...options, port: quick.port }))).toMatch(/ TEMPORAL_START: .*in use/);
   quick.close();
 });
 

@@ -51,15 +51,14 @@ export const changeCall: ChangeCall = (document, index) => {
     amount: amounts[index % amounts.length]?.[0],
     count: ['1,234', '12', '1.5'][index % 3],
   };
-  // Some callers call again, the same day and days later.
-  const caller = { data: `3319900${String(index % 20).padStart(4, '0')}`, type: 'PHONE' };
   // A call may have a tag several times.
   const tags = [...(document.tags as object[]), ...(index % 6 === 0 ? (document.tags as object[]).slice(0, 1) : [])];
   return {
     ...document,
     metadata,
     tags,
-    ...(index % 2 === 0 && { in: caller }),
+    // Some callers call again, the same day and days later.
+    ...(index % 2 === 0 && { in: { data: `3319900${String(index % 20).padStart(4, '0')}`, type: 'PHONE' } }),
     ...(index === 7 ? { timestamp: 'never' } : {}),
   };
 };

@@ -45,21 +45,18 @@ const questions = cookbook.map(({ sql }) => sql.replaceAll('{marts}', '`acme-pro
 /** Queries of every column in the dataset of the restricted: those that it shows, and those that it must not have. */
 const listColumns = (): { shown: readonly string[]; closed: readonly string[] } => {
   const fields = Object.values(analytics.fields).map(({ name }) => name);
-  const columns = new Map<string, readonly string[]>([
-    ...tables.map(({ name, columns }): [string, readonly string[]] => [name, columns.map((column) => column.name)]),
-    ['words', wordsView.columns.map(({ name }) => name)],
-    ...marts.map((mart): [string, readonly string[]] => [
-      mart.name,
-      [...mart.columns.map(({ name }) => name), ...(mart.name === 'calls_wide' ? fields : [])],
-    ]),
-  ]);
+  const columnsOf = ({ name, columns }: { name: string; columns: readonly { name: string }[] }) => [
+    ...columns.map((column) => column.name),
+    ...(name === 'calls_wide' ? fields : []),
+  ];
   const open: Readonly<Record<string, readonly string[]>> = { ...openColumns, ...openMartColumns };
   const select = (name: string, column: string) => `SELECT ${column} FROM \`acme-prod.calls_restricted.${name}\``;
   return {
     shown: Object.entries(open).flatMap(([name, list]) => list.map((column) => select(name, column))),
-    closed: [...columns].flatMap(([name, list]) =>
-      list.filter((column) => open[name]?.includes(column) !== true).map((column) => select(name, column)),
-    ),
+    closed: [...tables, wordsView, ...marts].flatMap((one) => {
+      const closed = columnsOf(one).filter((column) => open[one.name]?.includes(column) !== true);
+      return closed.map((column) => select(one.name, column));
+    }),
   };
 };
 

@@ -53,10 +53,9 @@ export const groupsOf = <T>(items: readonly T[], keyOf: (item: T) => unknown): r
   return [...groups.values()];
 };
 
+type Fact = { status: unknown; seconds: number | null; side: string; talk: ReturnType<typeof talkOf> };
 /** The figures of some calls, of which those with a transcript were measured. */
-export const figuresOf = (
-  some: readonly { status: unknown; seconds: number | null; side: string; talk: ReturnType<typeof talkOf> }[],
-) => {
+const figuresOf = (some: readonly Fact[]) => {
   const talks = some.map(({ talk, side }) => {
     const { speech_seconds: speech, overlap_seconds: overlap } = talk;
     const agent = speech == null ? null : side === 'in' ? talk.talk_in_seconds : talk.talk_out_seconds;
@@ -77,13 +76,7 @@ export const figuresOf = (
 };
 
 /** The figures of each week, campaign and agent. */
-export const weeksOf = (
-  facts: readonly (Parameters<typeof figuresOf>[0][number] & {
-    day: string | null;
-    campaign: unknown;
-    agent: unknown;
-  })[],
-) =>
+export const weeksOf = (facts: readonly (Fact & { day: string | null; campaign: unknown; agent: unknown })[]) =>
   groupsOf(facts, ({ day, campaign, agent }) => [day && mondayOf(day), campaign, agent]).map((some) => {
     const [{ day, campaign, agent }] = some;
     return { week: day && mondayOf(day), campaign, agent, ...figuresOf(some) };

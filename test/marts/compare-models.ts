@@ -64,9 +64,8 @@ const aggregates: Readonly<Record<string, string>> = {
 
 /** Each metric of the semantic models over all rows of its model, once by each of its dimensions too. @returns figures by metric */
 export const askMetrics = async (folder: string, warehouse: FilledWarehouse): Promise<Record<string, number>> => {
-  const { metrics, semantic_models } = JSON.parse(
-    await readFile(join(folder, 'target/semantic_manifest.json'), 'utf8'),
-  );
+  const text = await readFile(join(folder, 'target/semantic_manifest.json'), 'utf8');
+  const { metrics, semantic_models } = JSON.parse(text);
   const figures: Record<string, number> = {};
   for (const { name, type_params } of metrics)
     for (const { node_relation, dimensions, measures } of semantic_models)

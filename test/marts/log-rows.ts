@@ -26,14 +26,13 @@ export const verdictRows = (firstDay: number) =>
     }),
   );
 
-const deliveryShapes = ['accepted', 'accepted', 'duplicate', 'repeat', 'quarantined', 'rejected'].map(
-  (outcome, seq) => ({ seq, outcome, receivedAfter: seq * 9 * 3_600_000_000 }),
-);
+const outcomes = ['accepted', 'accepted', 'duplicate', 'repeat', 'quarantined', 'rejected'];
 
+/** One in nine hours. */
 export const deliveryRows = (firstDay: number) =>
-  deliveryShapes.map(({ seq, outcome, receivedAfter }) =>
+  outcomes.map((outcome, seq) =>
     makeLogRow('deliveries', {
-      ...{ seq, outcome, hook_id: seq === 5 ? null : `hook-${seq % 2}`, received_at: firstDay + receivedAfter },
+      ...{ seq, outcome, hook_id: seq === 5 ? null : `hook-${seq % 2}`, received_at: firstDay + seq * 32_400_000_000 },
       ...{ call_id: seq < 4 ? `c${seq % 2}` : null, revision: seq < 2 ? 1 : null },
       visible_at: seq === 0 ? firstDay + 250_000 : null,
     }),

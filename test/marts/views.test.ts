@@ -39,22 +39,19 @@ beforeAll(async () => {
 /** As rows that a test asks for. */
 const sixDigits = (value: unknown): unknown => (typeof value === 'number' ? Number(value.toFixed(6)) + 0 : value);
 
-test.each(marts)(
-  '$name is the same in both, with the columns and key that it says',
-  async ({ name, key, keyMayBeNull }) => {
-    const both = [here.postgres, here.bigquery];
-    const [left = [], right = []] = await Promise.all(both.map((one) => one.readMart(name)));
-    expect(left.length).toBeGreaterThan(0);
-    expect(right).toEqual(left);
-    for (const [at, one] of both.entries()) {
-      // The local BigQuery makes a view whose list of columns is shorter than its query.
-      const described = one.viewsOf(analytics).find((view) => view.name === name)?.columns;
-      expect(Object.keys([left, right][at]?.[0] ?? {})).toEqual(described?.map((column) => column.name));
-    }
-    expect(new Set(left.map((row) => JSON.stringify(key.map((column) => row[column])))).size).toBe(left.length);
-    if (keyMayBeNull !== true) for (const column of key) expect(left.every((row) => row[column] !== null)).toBe(true);
-  },
-);
+test.each(marts)('$name is the same in both, with its columns and key', async ({ name, key, keyMayBeNull }) => {
+  const both = [here.postgres, here.bigquery];
+  const [left = [], right = []] = await Promise.all(both.map((one) => one.readMart(name)));
+  expect(left.length).toBeGreaterThan(0);
+  expect(right).toEqual(left);
+  for (const [at, one] of both.entries()) {
+    // The local BigQuery makes a view whose list of columns is shorter than its query.
+    const described = one.viewsOf(analytics).find((view) => view.name === name)?.columns;
+    expect(Object.keys([left, right][at]?.[0] ?? {})).toEqual(described?.map((column) => column.name));
+  }
+  expect(new Set(left.map((row) => JSON.stringify(key.map((column) => row[column])))).size).toBe(left.length);
+  if (keyMayBeNull !== true) for (const column of key) expect(left.every((row) => row[column] !== null)).toBe(true);
+});
 
 test('talk figures are those of the timeline, counted hundredth by hundredth of a second', async () => {
   const rows = new Map((await here.postgres.readMart('call_talk')).map((row) => [row.call_id, row]));
@@ -89,16 +86,14 @@ test('handle time, tag rates, hours and returning callers are those counted by h
   const readRows = async (table: string) =>
     await parquetReadObjects({ file: await asyncBufferFromFile(join(exported, `${table}.parquet`)), utf8: true });
   const [calls, tags, utterances] = [await readRows('calls'), await readRows('tags'), await readRows('utterances')];
-  const counted = Object.entries(countByHand({ calls, tags, utterances } as Exported, here.firstDay));
-  for (const [mart, rows] of counted)
+  for (const [mart, rows] of Object.entries(countByHand({ calls, tags, utterances } as Exported, here.firstDay)))
     for (const one of [here.postgres, here.bigquery]) {
       const found = await one.ask(`SELECT ${Object.keys(rows[0] ?? {}).join(', ')} FROM {marts}.${mart}`);
       const wanted: Record<string, unknown>[] = JSON.parse(JSON.stringify(rows, (_, value) => sixDigits(value)));
       expect(sortRows(found), mart).toEqual(sortRows(wanted));
       expect(found.length, mart).toBeGreaterThan(5);
     }
-  const again = await here.postgres.ask('SELECT DISTINCT is_called_again FROM {marts}.repeat_calls');
-  expect(again).toHaveLength(2);
+  expect(await here.postgres.ask('SELECT DISTINCT is_called_again FROM {marts}.repeat_calls')).toHaveLength(2);
 });
 
 test('keys from the configuration are typed, and what is not of the type is null', async () => {
@@ -145,9 +140,8 @@ test('on BigQuery, the views of the restricted hold no transcript, number or fre
 });
 
 test('a business day is as proven as the UTC windows that it touches; the latest verdict counts', async () => {
-  const days = await here.postgres.ask(
-    'SELECT business_day, proven_share, rows_proven_share, completeness FROM {marts}.completeness_daily ORDER BY business_day',
-  );
+  const days = await here.postgres.ask(`SELECT business_day, proven_share, rows_proven_share, completeness
+    FROM {marts}.completeness_daily ORDER BY business_day`);
   // Paris is an hour ahead: its days take an hour of the UTC day before. UTC day 3 is proven in its second half alone, by rows.
   const day = (name: string, hours: number, hoursByRows: number) => ({
     business_day: `2026-03-0${name}`,

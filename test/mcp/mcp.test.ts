@@ -278,8 +278,7 @@ test('a cancelled call ends its query, also over HTTP by a client of an older re
       headers: { ...headers, 'mcp-protocol-version': '2025-11-25', ...(session && { 'mcp-session-id': session }) },
       body: JSON.stringify({ jsonrpc: '2.0', ...message }),
     });
-  const clientInfo = { name: 'older', version: '1' };
-  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'older', version: '1' } };
   const open = async () =>
     (await post({ id: 0, method: 'initialize', params: hello })).headers.get('mcp-session-id') ?? '';
   const [mine, other] = [await open(), await open()];
@@ -302,8 +301,7 @@ test('a cancelled search ends its statement', async () => {
   // The search waits for it.
   await holder.query('BEGIN; LOCK TABLE calls.utterances');
   const stop = new AbortController();
-  const search = { name: 'search_transcripts', arguments: { text: 'zanzibar' } };
-  const asked = one.callTool(search, { signal: stop.signal });
+  const asked = one.callTool({ name: 'search_transcripts', arguments: { text: 'zanzibar' } }, { signal: stop.signal });
   const waiting = 'SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted';
   await until('it waits', async () => (await holder.query(waiting)).rows[0].n === 1);
   stop.abort();
@@ -346,8 +344,7 @@ test('over HTTP, a configured token is asked for; other addresses need a certifi
   const { host } = new URL(url);
   expect(await send(url, { host })).toBe(401);
   expect(await send(url, { host, authorization: 'Bearer wrong' })).toBe(401);
-  const one = await overHttp(url, { authorization: `Bearer ${token}` });
-  await call(one, 'describe_tables');
+  await call(await overHttp(url, { authorization: `Bearer ${token}` }), 'describe_tables');
   const events = await here.postgres.warehouse.query("SELECT what FROM callsync.events WHERE actor = 'ada'");
   expect(events).toEqual([{ what: expect.stringMatching(/^describe_tables: \d+ rows$/) }]);
 });

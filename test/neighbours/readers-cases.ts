@@ -159,8 +159,7 @@ export const describeReaders = (): void => {
 
   test('MCP: the snippets of three clients list the tools and read the rows of a query', async () => {
     recordCase('MCP clients', 'mcp 2.3.0, fastmcp 4.2.3, inspector 2.12.0');
-    const readme = read('examples/mcp-clients/README.md');
-    const [, packages = ''] = /pip install (.*)/.exec(readme) ?? [];
+    const [, packages = ''] = /pip install (.*)/.exec(read('examples/mcp-clients/README.md')) ?? [];
     const bin = await installPython('readers-mcp-2.3.0', packages.split(' '));
     const shim = await site.write('callsync', `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`);
     await chmod(shim, 0o755);

@@ -26,6 +26,12 @@ let page = '';
 const read = (): Promise<Report> =>
   readReport(here.store, { range: month, warehouses: ['main'], version: '9.9.9', now: Date.UTC(2026, 5) * 1000 });
 
+/** Of the calls of these days. */
+const idsOf = (from: string, to: string) =>
+  column<string>(here.store, 'SELECT call_id FROM ledger WHERE call_timestamp >= $1 AND call_timestamp < $2', [
+    from,
+    to,
+  ]);
 const readDays = async () => new Map((await read()).days.map((one) => [one.day, one]));
 
 beforeAll(async () => {
@@ -51,11 +57,8 @@ beforeAll(async () => {
 });
 
 test('the days have the counts of the verdicts and of the ledger; unproven days are named', async () => {
-  const [calls] = await column(
-    here.store,
-    `SELECT count(*)::int FROM ledger WHERE call_timestamp >= '2026-01-01' AND call_timestamp < '2026-02-01'`,
-  );
-  expect(report.days.reduce((sum, one) => sum + one.calls, 0)).toBe(calls);
+  const ids = await idsOf('2026-01-01', '2026-02-01');
+  expect(report.days.reduce((sum, one) => sum + one.calls, 0)).toBe(ids.length);
   expect(report.days).toHaveLength(31);
   const [healed] = report.days.filter(({ state }) => state === 'healed');
   expect(healed).toMatchObject({ day: '2026-01-10', missing: healed?.calls, healed: healed?.calls });
@@ -66,40 +69,36 @@ test('the days have the counts of the verdicts and of the ledger; unproven days 
   expect(report.events).toEqual([{ at: '2026-01-20 00:00:00', kind: 'outage', what: 'No <worker> ran.</script>' }]);
 });
 
+/** Copies of the verdicts of which `where` holds, each with these changes. */
+const copyVerdicts = (changes: string, where: string, copies = 1) =>
+  here.query(`INSERT INTO callsync.verdicts SELECT (jsonb_populate_record(v, ${changes})).*
+    FROM callsync.verdicts v, generate_series(1, ${copies}) n WHERE ${where}`);
+const last = (day: string) =>
+  `verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts WHERE window_from = '${day}')`;
+
 test('a later comparison, of another width or axis, neither hides what was healed nor counts calls twice', async () => {
   const healed = report.days.find(({ state }) => state === 'healed');
   const from = Date.UTC(2026, 0, 10) * 1000;
   await here.reconcile({ range: { from, to: from + day / 2 }, force: true });
   await here.reconcile({ range: { from, to: from + day }, force: true });
-  await here.query(
-    `INSERT INTO callsync.verdicts SELECT (jsonb_populate_record(v, jsonb_build_object('verdict_id', 1000 + verdict_id, 'axis', 'other'))).*
-       FROM callsync.verdicts v WHERE window_from = '2026-01-11'`,
-  );
+  const ofOther = `jsonb_build_object('verdict_id', 1000 + verdict_id, 'axis', 'other')`;
+  await copyVerdicts(ofOther, `window_from = '2026-01-11'`);
   const later = await readDays();
   expect(later.get('2026-01-10')).toEqual({ ...healed, state: 'proven', calls_found: healed?.calls_listed });
   expect(later.get('2026-01-11')).toEqual(report.days[10]);
   await here.query('DELETE FROM callsync.verdicts WHERE verdict_id > 1000');
   // A difference that stays is one, however often it is found; a window of several days says nothing of one.
   const spoilt = `jsonb_build_object('verdict_id', 2000 + n, 'missing', 3, 'healed', CASE n WHEN 9 THEN 3 ELSE 0 END)`;
-  await here.query(
-    `INSERT INTO callsync.verdicts SELECT (jsonb_populate_record(v, ${spoilt})).* FROM callsync.verdicts v, generate_series(1, 9) n
-      WHERE verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts WHERE window_from = '2026-01-13')`,
-  );
-  await here.query(
-    `INSERT INTO callsync.verdicts SELECT (jsonb_populate_record(v, '{"verdict_id": 3000, "window_from": "2026-01-25", "window_to": "2026-01-28"}')).*
-       FROM callsync.verdicts v WHERE window_from = '2026-01-12' LIMIT 1`,
-  );
+  await copyVerdicts(spoilt, last('2026-01-13'), 9);
+  const wide = `'{"verdict_id": 3000, "window_from": "2026-01-25", "window_to": "2026-01-28"}'`;
+  await copyVerdicts(wide, last('2026-01-12'));
   const days = await readDays();
   expect(days.get('2026-01-13')).toMatchObject({ missing: 3, healed: 3 });
   for (const date of ['2026-01-25', '2026-01-26'])
     expect(days.get(date)).toMatchObject({ calls_listed: null, healed: null, state: 'proven' });
   await here.query('DELETE FROM callsync.verdicts WHERE verdict_id > 1000');
   // A withdrawal compares nothing.
-  const [id] = (await column(
-    here.store,
-    `SELECT call_id FROM ledger WHERE call_timestamp >= '2026-01-12' AND call_timestamp < '2026-01-13'`,
-  )) as [string];
-  await eraseCalls(here.store, [id]);
+  await eraseCalls(here.store, (await idsOf('2026-01-12', '2026-01-13')).slice(0, 1));
   const calls_found = report.days[11]?.calls_found;
   expect((await readDays()).get('2026-01-12')).toMatchObject({ state: 'read', calls_found });
 });
@@ -108,8 +107,7 @@ test('deliveries are counted although their rows have expired, and events that a
   await here.query(
     `INSERT INTO callsync.inbox (received_at, outcome) SELECT '2026-01-20T12:00:00Z', outcome FROM unnest(ARRAY['rejected', 'rejected', 'accepted']) outcome`,
   );
-  const before = (await read()).deliveries;
-  expect(before).toEqual({ accepted: 1, rejected: 2 });
+  expect((await read()).deliveries).toEqual({ accepted: 1, rejected: 2 });
   const rules = { ...retention, inbox_retention: day / 1000 };
   await expireRows(here.store, { ...rules, delivery_retention: 9e12 });
   await here.query(`INSERT INTO callsync.inbox (received_at, outcome) VALUES ('2026-01-20T13:00:00Z', 'rejected')`);
@@ -184,6 +182,5 @@ test('the command writes both files, and checks them without a configuration', a
   await runOnServer(database.url, `INSERT INTO callsync.verdicts (warehouse, ${columns}) VALUES ('main', ${verdict})`);
   const stderr = expect.stringContaining('PROOF_ALTERED');
   expect(await folder.run(['report', '--month', '2026-01'])).toMatchObject({ code: 5, stderr });
-  const stdout = expect.stringContaining('main (1 of 1)');
-  expect(await folder.run(['coverage'])).toMatchObject({ code: 5, stdout });
+  expect(await folder.run(['coverage'])).toMatchObject({ code: 5, stdout: expect.stringContaining('main (1 of 1)') });
 });

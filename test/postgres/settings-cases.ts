@@ -176,8 +176,6 @@ export const openSettingsServer = async ({ url, adminUrl }: Server, pooledUrl?: 
     const name = `settings_${count}`;
     const ours = drawn.settings.filter((one) => known.has(one.name));
     const statements = statementsOf(ours, name);
-    // Settings make plans so dear that the compilation of each query would take seconds.
-    const withoutJit = `ALTER DATABASE ${name} SET jit = off`;
     const isServer = ours.some(({ place }) => place === 'server');
     const pooled = drawn.pooled && pooledUrl !== undefined;
     const environment = { TZ: process.env.TZ, PGOPTIONS: process.env.PGOPTIONS };
@@ -187,7 +185,8 @@ export const openSettingsServer = async ({ url, adminUrl }: Server, pooledUrl?: 
     try {
       await run([
         `CREATE DATABASE ${name} OWNER ${owner} TEMPLATE template0 ${rows[0].providers ? drawn.created : ''}`,
-        withoutJit,
+        // Settings make plans so dear that the compilation of each query would take seconds.
+        `ALTER DATABASE ${name} SET jit = off`,
         ...statements,
       ]);
       if (isServer) await reload();

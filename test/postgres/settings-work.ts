@@ -39,8 +39,7 @@ const dayMicros = 86_400_000_000;
 const range = { from: Date.parse(from) * 1000, to: Date.parse(from) * 1000 + days * dayMicros };
 
 export const openSource = async () => {
-  const to = new Date(range.to / 1000).toISOString();
-  const calls = { count: 8, utterances: 3, words: 3, tags: 2, from, to };
+  const calls = { count: 8, utterances: 3, words: 3, tags: 2, from, to: new Date(range.to / 1000).toISOString() };
   const simulator = await startSimulator({ rateLimit: { requests: 0 }, seed: 5, calls });
   const limits = { requests: 100_000, per_s: 1 };
   const source = createSource(await simulatedConfig(simulator, { list: { preset: 'activate' }, limits }));
@@ -157,8 +156,7 @@ export const observe = async (
       });
       await inbox.insert(deliveries.slice(0, 2));
       await inbox.insertSpooled(deliveries.slice(1), 20_000);
-      const rejected = deliveries.slice(0, 1).map((one) => ({ ...one, reason: 'no' }));
-      await inbox.recordRejected(rejected);
+      await inbox.recordRejected(deliveries.slice(0, 1).map((one) => ({ ...one, reason: 'no' })));
       const delivered = Date.now();
       parts.merged = (await Promise.all([pipeline.merge(), pipeline.merge()])).reduce((a, b) => a + b);
       const { requests: _, ...totals } = (await readPart(deps, { axis: 'timestamp', range })).totals;
@@ -177,10 +175,8 @@ export const observe = async (
       // Calls of one instant are in the order of the collation.
       const { calls } = await search.find({ text: 'ete or "c\'est null"', limit: 100 });
       parts.found = calls.map(textOf).sort();
-      await requireFrom(warehouse, 'marts').ensure(
-        place.marts,
-        renderViews(place, martSettings(analyticsConfigSchema.parse({}))),
-      );
+      const views = renderViews(place, martSettings(analyticsConfigSchema.parse({})));
+      await requireFrom(warehouse, 'marts').ensure(place.marts, views);
       parts.asked = await ask(asked);
       for (const { name } of marts) parts[name] = await ask(`SELECT * FROM ${name}`);
       parts.health = await readHealth(store).then(({ calls, tombstones, inbox: waiting, quarantine, warehouses }) => ({

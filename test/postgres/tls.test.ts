@@ -103,8 +103,7 @@ test('a server that takes TLS only, as managed ones do, is named so, and works a
   const server = await startPostgres();
   onTestFinished(server.stop);
   const [{ file }] = (await runOnServer(server.adminUrl, `SELECT current_setting('hba_file') AS file`)).rows;
-  const home = dirname(file);
-  const paths = await writeCertificate(home, valid);
+  const paths = await writeCertificate(dirname(file), valid);
   const account = await resolvePostgresAccount();
   await chmod(paths.key_file, 0o600);
   if (account !== undefined) for (const path of Object.values(paths)) await chown(path, account.uid, account.gid);

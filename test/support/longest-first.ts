@@ -20,8 +20,7 @@ const longest: readonly string[] = `
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification): number => {
-      const path = relative(this.ctx.config.root, moduleId).replace(/^test\/(.*)\.test\.ts$/, '$1');
-      const found = longest.indexOf(path);
+      const found = longest.indexOf(relative(this.ctx.config.root, moduleId).replace(/^test\/(.*)\.test\.ts$/, '$1'));
       return found < 0 ? longest.length : found;
     };
     const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;

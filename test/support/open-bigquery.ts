@@ -17,7 +17,7 @@ const createLocalLease = (): Options['lease'] => {
   };
 };
 
-const createLocalMemory = (): Options['quotaMemory'] => {
+export const createLocalMemory = (): Options['quotaMemory'] => {
   let spent: Awaited<ReturnType<Options['quotaMemory']['read']>> = [];
   return {
     read: async () => spent,

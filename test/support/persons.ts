@@ -17,11 +17,7 @@ export const withProof = (store: Store, proof: Partial<Proof>): Store =>
 /** Settings of an erasure that neither keeps out nor spares anything. */
 export const asUsual = { suppress: false, exceptHeld: false };
 
-export interface EraseInput {
-  readonly suppress?: boolean;
-  readonly exceptHeld?: boolean;
-  readonly tokensOf?: Privacy['tokensOf'];
-}
+export type EraseInput = Partial<typeof asUsual> & { readonly tokensOf?: Privacy['tokensOf'] };
 
 /** From the request to its receipt. */
 export const erase = async (

@@ -49,17 +49,16 @@ export const startBouncer = async (
 
 export const createBouncedDatabase = async () => {
   const database = await createDatabase();
-  const running: Awaited<ReturnType<typeof startBouncer>>[] = [];
+  const closers = [database.drop];
   return {
     /** The same database behind a PgBouncer of its own. */
     open: async (mode: 'session' | 'transaction') => {
-      const bouncer = await startBouncer(database.url, mode);
-      running.push(bouncer);
-      return bouncer.url;
+      const { url, close } = await startBouncer(database.url, mode);
+      closers.unshift(close);
+      return url;
     },
     close: async () => {
-      for (const one of running) await one.close();
-      await database.drop();
+      for (const close of closers) await close();
     },
   };
 };

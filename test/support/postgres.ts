@@ -111,9 +111,7 @@ export const setup = async (project: TestProject): Promise<() => Promise<void>> 
   project.provide('postgresUrl', server.url);
   project.provide('postgresAdminUrl', server.adminUrl);
   // Benches make databases and begin at a checkpoint; what stands for a restore writes without triggers.
-  await runOnServer(
-    server.adminUrl,
-    'ALTER ROLE callsync CREATEDB; GRANT pg_checkpoint TO callsync; GRANT SET ON PARAMETER session_replication_role TO callsync',
-  );
+  await runOnServer(server.adminUrl, 'ALTER ROLE callsync CREATEDB; GRANT pg_checkpoint TO callsync');
+  await runOnServer(server.adminUrl, 'GRANT SET ON PARAMETER session_replication_role TO callsync');
   return () => server.stop();
 };

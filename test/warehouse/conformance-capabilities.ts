@@ -30,8 +30,7 @@ const expireOldRows = async (expireLogs: Capabilities['expireLogs'], on: Fixture
 
 const findSetBack = async (restore: Capabilities['restore'], on: Fixture): Promise<void> => {
   const [kept, erased] = [on.newId(), on.newId()];
-  const calls = [kept, erased].map((callId) => makeCall({ callId, revision: 3 }));
-  const first = makeBatch({ calls, epoch: 4 });
+  const first = makeBatch({ calls: [kept, erased].map((callId) => makeCall({ callId, revision: 3 })), epoch: 4 });
   await on.warehouse.load(first);
   const second = makeBatch({ tombstones: [makeTombstone(erased, 4, ['2026-01-05'])], epoch: 5 });
   await on.warehouse.load(second);
@@ -60,9 +59,8 @@ const replaceView = async ({ ensure }: Capabilities['marts']): Promise<void> => 
 const answerOnlyQueries = async (open: Capabilities['openReader'], on: Fixture): Promise<void> => {
   await on.load({ callId: on.newId() });
   const reader = open({ marts: 'calls_marts' });
-  const limits = { rows: 1, bytes: 1_000, billedBytes: 1e9 };
   expect(await reader.ask('SELECT 1 AS n')).toEqual([{ n: 1 }]);
-  const answered = await reader.answer('SELECT 7 AS n FROM calls', limits);
+  const answered = await reader.answer('SELECT 7 AS n FROM calls', { rows: 1, bytes: 1_000, billedBytes: 1e9 });
   expect(answered.rows.map((row) => JSON.parse(row))).toEqual([{ n: 7 }]);
   await expect(reader.ask('DELETE FROM calls WHERE TRUE')).rejects.toMatchObject({ code: 'QUERY_REFUSED' });
   await reader.close();

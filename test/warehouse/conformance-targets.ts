@@ -74,8 +74,7 @@ const remakeWithout = async (config: BigqueryWarehouseConfig, table: string, col
   const rest = createRest(config, 60_000);
   const relation = relationsOf(config).find(({ name }) => name === table);
   if (relation === undefined) throw new Error(`no table ${table}`);
-  const fields = relation.fields.filter(({ name }) => name !== column);
   await rest({ method: 'DELETE', path: `/datasets/${config.dataset}/tables/${table}` });
-  const json = tableResource(config, { ...relation, fields });
+  const json = tableResource(config, { ...relation, fields: relation.fields.filter(({ name }) => name !== column) });
   await rest({ method: 'POST', path: `/datasets/${config.dataset}/tables`, json });
 };

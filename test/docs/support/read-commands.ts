@@ -33,11 +33,10 @@ const program =
 /** In the order of the pages. */
 const readCommands = (page: string): readonly DocumentedCommand[] => {
   const commands: DocumentedCommand[] = [];
-  const lines = read(page).split('\n');
   let fence: string | undefined;
   let notRun: string | undefined;
   let begun = '';
-  for (const [index, line] of lines.entries()) {
+  for (const [index, line] of read(page).split('\n').entries()) {
     const opened = /^\s*```(.*)$/.exec(line);
     const marker = /^\s*<!-- not run: (.*) -->$/.exec(line);
     if (marker !== null) notRun = marker[1];

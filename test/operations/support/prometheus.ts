@@ -6,14 +6,9 @@ import { parse } from 'yaml';
 
 export const monitoring = new URL('../../../deploy/monitoring/', import.meta.url).pathname;
 
-interface Rule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly for?: string;
-}
-export const rules: readonly Rule[] = (
-  parse(readFileSync(`${monitoring}callsync.rules.yaml`, 'utf8')) as { groups: { rules: Rule[] }[] }
-).groups.flatMap((group) => group.rules);
+const { groups } = parse(readFileSync(`${monitoring}callsync.rules.yaml`, 'utf8'));
+export const rules: readonly { readonly alert: string; readonly expr: string; readonly for?: string }[] =
+  groups.flatMap((group: { rules: readonly object[] }) => group.rules);
 
 /** Runs promtool, from CALLSYNC_PROMTOOL or PATH; undefined where there is none. */
 export const promtool = (args: readonly string[], input = ''): { code: number | null; said: string } | undefined => {

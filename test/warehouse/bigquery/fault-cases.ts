@@ -6,7 +6,7 @@ import { startProgram } from '../../support/program.ts';
 import { collect } from '../../support/rows.ts';
 import { strictPoints, type Trouble } from '../../support/strict-bigquery.ts';
 import { children, makeBatch, makeCall } from '../batches.ts';
-import { orphansWithoutExpiry, type StrictSetup, useStrict } from './strict-warehouse.ts';
+import { orphansWithoutExpiry, type StrictSetup, strictForTest, useStrict } from './strict-warehouse.ts';
 
 const conflict: Trouble = {
   kind: 'job-error',
@@ -41,44 +41,39 @@ const callsOf = (count: number, revision: number) =>
 
 /** Every load loses the answer of its load job, of its script job or of both, until `lost` have been lost. */
 export const describeLostResponses = ({ lost }: { readonly lost: number }): void => {
-  describe(`${lost} lost responses`, () => {
-    const setup = useStrict();
-
-    test('nothing is lost, nothing is written twice, no job is run twice', { timeout: 900_000 }, async () => {
-      const { strict, warehouse } = setup;
-      let left = lost;
-      let revision = 0;
-      const lose = (kind: Trouble['kind']): Trouble[] => {
-        left -= 1;
-        return [{ kind } as Trouble];
-      };
-      while (left > 0) {
-        revision += 1;
-        strict.troubles.load.push(...lose(revision % 5 === 0 ? 'lost-request' : 'lost-response'));
-        if (left > 0) strict.troubles.script.push(...lose(revision % 7 === 0 ? 'lost-request' : 'lost-response'));
-        const loaded = await warehouse.load(makeBatch({ calls: callsOf(5, revision) }));
-        expect(loaded).toMatchObject({ changed: 5, unchanged: 0 });
-      }
-      await expectExactly(setup, 5, revision);
-      expect(strict.accepted).toMatchObject({ load: revision, script: revision });
-      expect(orphansWithoutExpiry(strict)).toEqual([]);
-    });
+  const title = `of ${lost} lost responses, nothing is lost or written twice, and no job is run twice`;
+  test(title, { timeout: 900_000 }, async () => {
+    const setup = await strictForTest();
+    const { strict, warehouse } = setup;
+    let left = lost;
+    let revision = 0;
+    const lose = (isRequest: boolean): Trouble => {
+      left -= 1;
+      return { kind: isRequest ? 'lost-request' : 'lost-response' };
+    };
+    while (left > 0) {
+      revision += 1;
+      strict.troubles.load.push(lose(revision % 5 === 0));
+      if (left > 0) strict.troubles.script.push(lose(revision % 7 === 0));
+      const loaded = await warehouse.load(makeBatch({ calls: callsOf(5, revision) }));
+      expect(loaded).toMatchObject({ changed: 5, unchanged: 0 });
+    }
+    await expectExactly(setup, 5, revision);
+    expect(strict.accepted).toMatchObject({ load: revision, script: revision });
+    expect(orphansWithoutExpiry(strict)).toEqual([]);
   });
 };
 
 export const describeConflicts = ({ inARow }: { readonly inARow: number }): void => {
-  describe(`${inARow} serialization conflicts in a row`, () => {
-    const setup = useStrict();
-
-    test('the load commits after the last of them, each attempt under an id of its own', async () => {
-      const { strict } = setup;
-      const warehouse = setup.open({ pause: () => new Promise((done) => setTimeout(done, 1)) });
-      strict.troubles.script.push(...Array.from({ length: inARow }, () => conflict));
-      expect(await warehouse.load(makeBatch({ calls: callsOf(5, 1) }))).toMatchObject({ changed: 5, unchanged: 0 });
-      expect(strict.accepted).toMatchObject({ load: 1, script: inARow + 1 });
-      await expectExactly(setup, 5, 1);
-      expect([...strict.tables.keys()].filter((name) => name.includes('staging'))).toEqual([]);
-    });
+  test(`a load commits after ${inARow} conflicts in a row, each attempt under an id of its own`, async () => {
+    const setup = await strictForTest();
+    const { strict } = setup;
+    const warehouse = setup.open({ pause: () => new Promise((done) => setTimeout(done, 1)) });
+    strict.troubles.script.push(...Array<Trouble>(inARow).fill(conflict));
+    expect(await warehouse.load(makeBatch({ calls: callsOf(5, 1) }))).toMatchObject({ changed: 5, unchanged: 0 });
+    expect(strict.accepted).toMatchObject({ load: 1, script: inARow + 1 });
+    await expectExactly(setup, 5, 1);
+    expect([...strict.tables.keys()].filter((name) => name.includes('staging'))).toEqual([]);
   });
 };
 

@@ -13,7 +13,7 @@ import { refusal } from '../../support/refusal.ts';
 import type { Trouble } from '../../support/strict-bigquery.ts';
 import { makeBatch, makeCall, makeLogRow, rowsOfCall } from '../batches.ts';
 import { describeConflicts, describeKills, describeLostResponses } from './fault-cases.ts';
-import { orphansWithoutExpiry, setUpStrict, useStrict } from './strict-warehouse.ts';
+import { orphansWithoutExpiry, strictForTest, useStrict } from './strict-warehouse.ts';
 
 describeLostResponses({ lost: 5 });
 describeConflicts({ inARow: 12 });
@@ -36,8 +36,7 @@ describe('one load', () => {
     const { load, script, query } = acceptedNow();
     const deliveries = [makeLogRow('deliveries', { seq: 1, received_at: 1, outcome: 'accepted' })];
     for (const batch of [newBatch({ logs: { deliveries } }), makeBatch({})]) {
-      const changed = batch.calls.length;
-      expect(await setup.warehouse.load(batch)).toMatchObject({ changed, unchanged: 0 });
+      expect(await setup.warehouse.load(batch)).toMatchObject({ changed: batch.calls.length, unchanged: 0 });
       expect(acceptedNow()).toEqual({ load: load + 1, script: script + 1, query });
     }
     expect(stagingTables()).toEqual([]);
@@ -127,9 +126,8 @@ describe('one load', () => {
 
   test('into a dataset that was never migrated says what to do', async () => {
     const warehouse = setup.open({ config: { ...setup.config, dataset: 'never_made' } });
-    expect(await refusal(warehouse.load(newBatch()))).toMatch(
-      /^terminal BIGQUERY_NOT_FOUND: .*callsync warehouse fill/,
-    );
+    const said = await refusal(warehouse.load(newBatch()));
+    expect(said).toMatch(/^terminal BIGQUERY_NOT_FOUND: .*callsync warehouse fill/);
   });
 
   test('of calls on more days than one job may touch is refused before it is sent, so that callers divide it', async () => {
@@ -145,19 +143,18 @@ describe('one load', () => {
 
 /** A ledger and a dataset, until the end of the test. */
 const openBoth = async () => {
-  const [pipeline, setup] = await Promise.all([openPipeline(), setUpStrict()]);
-  onTestFinished(async () => void (await Promise.all([pipeline.close(), setup.dispose()])));
+  const [pipeline, setup] = await Promise.all([openPipeline(), strictForTest()]);
+  onTestFinished(pipeline.close);
   return { pipeline, setup };
 };
 
 /** Where rows may be under dates that the ledger does not know, every commit looks for them, until the last is replaced. */
 test('the fence is cleared once no row of an earlier epoch is left', async () => {
   const clock = { now: Date.now() };
-  const setup = await setUpStrict();
-  const warehouse = setup.open({ clock: () => clock.now });
+  const { open } = await strictForTest();
+  const warehouse = open({ clock: () => clock.now });
   const load = (callId: string, epoch: number) => warehouse.load(makeBatch({ epoch, calls: [makeCall({ callId })] }));
   const earlier = async () => (await warehouse.query('SELECT earlier_epochs AS e FROM fence'))[0]?.e;
-  onTestFinished(() => setup.dispose());
   await warehouse.load(makeBatch({ calls: ['a', 'b'].map((callId) => makeCall({ callId })) }));
   expect(await load('a', 2)).toMatchObject({ changed: 1, unchanged: 0 });
   clock.now += 3_700_000;

@@ -3,7 +3,7 @@ import { CallsyncError } from '../../../src/lib/errors.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { loadBatch } from '../../../src/warehouse/bigquery/load.ts';
 import { createQuota, limitsOf } from '../../../src/warehouse/bigquery/quota.ts';
-import { createLocalQuota } from '../../support/open-bigquery.ts';
+import { createLocalMemory, createLocalQuota } from '../../support/open-bigquery.ts';
 import { makeBatch, makeCall } from '../batches.ts';
 
 const dayMs = 86_400_000;
@@ -87,16 +87,13 @@ test('a restart does not forget what is spent', async () => {
 
 test('what is remembered of a day stays small, and counts every job until its day is over', async () => {
   const clock = { now: 0 };
-  let spent: readonly { at: number; jobs: number }[] = [];
-  const write = async (next: typeof spent): Promise<void> => {
-    spent = next;
-  };
-  const quota = createQuota(limits, () => clock.now, { read: async () => spent, write });
+  const memory = createLocalMemory();
+  const quota = createQuota(limits, () => clock.now, memory);
   for (let minute = 0; minute < 1_400; minute += 1) {
     clock.now = minute * 60_000;
     await quota.spend(1);
   }
-  expect(spent.length).toBeLessThan(145);
+  expect((await memory.read()).length).toBeLessThan(145);
   expect(await quota.jobs()).toEqual({ used: 1_400, limit: 1_400 });
   clock.now = dayMs + 9 * 60_000 - 1;
   expect((await quota.jobs()).used).toBe(1_400);

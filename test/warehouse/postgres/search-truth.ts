@@ -16,8 +16,7 @@ export const createRandom = (seed: number) => {
     return random() < 0.2 ? one.toUpperCase() : one;
   };
   const some = (most: number): readonly string[] => Array.from({ length: 1 + below(most) }, word);
-  const lang = (): Language => (random() < 0.6 ? 'fr' : 'en');
-  return { random, below, some, lang };
+  return { random, below, some, lang: (): Language => (random() < 0.6 ? 'fr' : 'en') };
 };
 type Random = ReturnType<typeof createRandom>;
 

@@ -108,15 +108,7 @@ test('a text and then, in a later utterance, another; by the agent or the custom
   const changing: Spoken[] = [
     call('fr-1', 1, 'out je veux annuler', 'in bonjour', 'in un geste commercial'),
     call('fr-2', 2, 'in un geste commercial', 'out je veux annuler'),
-    call(
-      'fr-3',
-      3,
-      'out annuler',
-      'out facture',
-      'in un geste',
-      'in la facture magique',
-      'out geste commercial et annuler',
-    ),
+    call('fr-3', 3, 'out annuler', 'out facture', 'in geste', 'in facture magique', 'out geste commercial et annuler'),
     call('fr-4', 4, 'in annuler contre un geste commercial'),
     call('en-5', 5, 'in please cancel', 'in the contract', 'out a refund'),
   ];
