@@ -1,5 +1,5 @@
 /** One observation of a call, before it is folded into the ledger. */
-import type { CallDocument } from './call.ts';
+import type { JsonRecord } from '../src/lib/json-record.ts';
 
 export type ObservationSource = 'import' | 'webhook' | 'poll';
 
@@ -11,11 +11,8 @@ export interface Observation {
   readonly source: ObservationSource;
   /** Microseconds since the epoch, on the service's clock if the record tells it. */
   readonly observedAt: number;
-  /**
-   * Only the top-level fields that this observation carried; an absent field says nothing about the call. Large ones may be
-   * bytes until they are read: see `src/lib/json-record.ts`.
-   */
-  readonly fields: CallDocument;
+  /** Only the top-level fields that this observation carried; an absent field says nothing about the call. */
+  readonly fields: JsonRecord;
   /** Hash of the bytes in which it came, where privacy rules have changed them since. */
   readonly rawHash?: Buffer;
   /** Version of the privacy rules that `fields` are under already. */

@@ -1,8 +1,8 @@
 /** Retention limits of a call by its age, by class: words, transcripts, free fields, and the call itself. Pure. */
 import { isDeepStrictEqual } from 'node:util';
-import { type CallDocument, callFields } from '../../schemas/call.ts';
+import { callFields } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
-import { withField } from '../lib/json-record.ts';
+import type { JsonRecord } from '../lib/json-record.ts';
 import { isObject, mergeRaw, pathKeys, type Raw, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { knownField } from './own-fields.ts';
@@ -18,8 +18,8 @@ export type Ages = ReturnType<typeof createAges>;
  * @param needed paths of fields that callsync itself reads, such as the times of axes: no age takes them.
  */
 export const createAges = (limits: AgeLimits, now: () => number = Date.now, needed: readonly string[] = []) => {
-  const ageOf = (fields: CallDocument): number => {
-    const at = parseTimestamp(fields.timestamp);
+  const ageOf = (fields: JsonRecord): number => {
+    const at = parseTimestamp(fields.value('timestamp'));
     return at === undefined || at === null ? Number.NEGATIVE_INFINITY : now() - at / 1_000;
   };
   const isBeyond = (age: number, limit: number | undefined): boolean => limit !== undefined && age > limit;
@@ -28,7 +28,7 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now, need
     /** Milliseconds since 1970. */
     now,
     /** Whether the call itself is too old to be kept. A call without a time never is. */
-    isExpired: (fields: CallDocument) => isBeyond(ageOf(fields), limits.calls),
+    isExpired: (fields: JsonRecord) => isBeyond(ageOf(fields), limits.calls),
     /** The observation without expired parts; the same object if none has expired. Idempotent. */
     age: (observation: Observation) => {
       const age = ageOf(observation.fields);
@@ -37,15 +37,15 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now, need
       const isWordless = isBeyond(age, limits.words);
       if (!isSilent && !isBare && !isWordless) return observation;
       let { fields } = observation;
-      for (const name of Object.keys(fields)) {
+      for (const name of fields.names) {
         const isSpoken = name === 'transcript_json';
         const isWhole = isSpoken
           ? !isSilent
           : !isBare || name === knownField || callFields.get(name)?.age === 'essential';
         if (isWhole && !(isSpoken && isWordless)) continue;
-        const value = fields[name];
+        const value = fields.value(name);
         const rest = isWhole ? dropWords(value) : keepNeeded(name, value, needed);
-        if (!isDeepStrictEqual(rest, value)) fields = withField(fields, name, rest);
+        if (!isDeepStrictEqual(rest, value)) fields = fields.with({ [name]: rest });
       }
       return fields === observation.fields ? observation : { ...observation, fields };
     },

@@ -4,9 +4,9 @@ import { type CallDocument, callFields } from '../../schemas/call.ts';
 import { type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import type { CallTableName, Column, Row, WordArrays } from '../../schemas/tables.ts';
 import { allFields, tableOf, udfKey } from '../../schemas/tables.ts';
-import { bare, bytesOf } from '../lib/json-record.ts';
+import { JsonRecord } from '../lib/json-record.ts';
 import * as sign from '../lib/json-signs.ts';
-import { isObject, jsonType, plainDecimal, valueAt } from '../lib/parse-json.ts';
+import { isObject, plainDecimal, valueAt } from '../lib/parse-json.ts';
 import { parseTimestamp } from '../lib/timestamps.ts';
 import { cleanText, type LedgerRow, maxJsonDepth } from './fold.ts';
 import { knownField, readRedactions, redactionsField } from './own-fields.ts';
@@ -18,8 +18,8 @@ const { quote, backslash, comma, minus, dot, zero, nine, closeBracket, openBrace
 export const flattenVersion = 5;
 
 /** Source of rows: a row of the ledger, or a part of one. A document that is null counts as an object without fields. */
-type FlattenInput = Pick<LedgerRow, 'callId' | 'document' | 'firstSeenAt' | 'changedAt' | 'sourceDeletedAt'> &
-  Partial<Pick<LedgerRow, 'rules'>>;
+type FlattenInput = Pick<LedgerRow, 'callId' | 'firstSeenAt' | 'changedAt' | 'sourceDeletedAt'> &
+  Partial<Pick<LedgerRow, 'rules'>> & { readonly document: JsonRecord | CallDocument | null };
 
 interface FlattenOptions {
   /** Path of the field that holds the end of processing; `qualified` by default. */
@@ -62,7 +62,7 @@ const derivedCells: Readonly<Record<string, Cell>> = {
   call_id: (_, { input }) => input.callId,
   call_timestamp: (_, { at }) => at,
   processed_at: (_, { document, read, processedField }) =>
-    read.timestamp(valueAt(document, processedField), processedField),
+    read.timestamp(valueAt(document, processedField.split('.')), processedField),
   extra: (_, call) => extraOf(call),
   issues: (_, { read }) => read.issuesText(),
   first_seen_at: (_, { input }) => input.firstSeenAt,
@@ -129,12 +129,10 @@ export const flattenCall = (
   input: FlattenInput,
   { processedField = 'qualified', documents = false }: FlattenOptions = {},
 ) => {
-  const bytes = documents ? undefined : bytesOf(input.document ?? {}, 'transcript_json');
-  const cut = bytes && cutWords(bytes);
-  // A copy parses each encoded field once.
-  const document: CallDocument = bare();
-  for (const name of Object.keys(input.document ?? {}))
-    document[name] = cut !== undefined && name === 'transcript_json' ? cut.value : input.document?.[name];
+  const record = JsonRecord.of(input.document) ?? new JsonRecord();
+  const json = documents ? undefined : record.json('transcript_json');
+  const cut = json && cutWords(json);
+  const document = (cut ? record.with({ transcript_json: cut.value }) : record).toJSON();
   const read = new FieldReader();
   const at = read.timestamp(document.timestamp, 'timestamp');
   const call = { input, document, processedField, read, at, counts: { utterances: 0, tags: 0, words: 0 } };
@@ -334,7 +332,7 @@ class FieldReader {
   }
 
   private wrong(field: string, expected: string, value: unknown): null {
-    return this.note(field, `expected ${expected}, got ${jsonType(value)}`);
+    return this.note(field, `expected ${expected}, got ${new JsonRecord({ value }).type('value')}`);
   }
 
   clean(value: string, field: string): string {

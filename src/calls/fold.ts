@@ -4,11 +4,11 @@
  */
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { type CallDocument, maxCallIdLength } from '../../schemas/call.ts';
+import { maxCallIdLength } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { bare, bytesOf, copyFields, defineEncoded, encodedBytes } from '../lib/json-record.ts';
+import { encodedBytes, JsonRecord } from '../lib/json-record.ts';
 import { isObject } from '../lib/parse-json.ts';
-import { timeAt } from '../lib/timestamps.ts';
+import { parseTimestamp } from '../lib/timestamps.ts';
 import { knownField, redactionsField } from './own-fields.ts';
 
 /**
@@ -30,7 +30,7 @@ export interface LedgerRow {
   /** Only of fields that changed after the first revision; depends on the order of arrival, as `revision` does. */
   readonly fieldChanges: Readonly<Record<string, FieldChange>>;
   /** The folded document; null = it exists in the store but was not fetched (see `needsDocument`). */
-  readonly document: CallDocument | null;
+  readonly document: JsonRecord | null;
   /** Microseconds since the epoch, or null while unknown. */
   readonly firstSeenAt: number | null;
   readonly lastSeenAt: number | null;
@@ -61,7 +61,7 @@ export const emptyRow: Omit<LedgerRow, 'callId'> = {
   tombstone: false,
   versions: {},
   fieldChanges: {},
-  document: {},
+  document: new JsonRecord(),
   firstSeenAt: null,
   lastSeenAt: null,
   changedAt: null,
@@ -110,7 +110,7 @@ const hasInfinity = (value: unknown): boolean => {
   if (Array.isArray(value)) {
     for (const item of value) if (hasInfinity(item)) return true;
   } else {
-    for (const key in value) if (hasInfinity((value as CallDocument)[key])) return true;
+    for (const key in value) if (hasInfinity((value as Record<string, unknown>)[key])) return true;
   }
   return false;
 };
@@ -120,32 +120,29 @@ const hasInfinity = (value: unknown): boolean => {
  * numbers beyond a double (as text).
  */
 export const prepareObservation = (observation: Observation): PreparedObservation => {
-  const fields: CallDocument = bare();
-  const hashes = bare<string>();
-  let { fields: given } = observation;
-  if (Object.keys(given).some((name) => cleanText(name) !== name)) {
-    const names = Object.keys(given).sort();
-    given = Object.fromEntries(names.map((name) => [cleanText(name), observation.fields[name]]));
-  }
-  for (const name of Object.keys(given)) {
-    const bytes = bytesOf(given, name);
-    if (bytes !== undefined) {
-      copyFields(given, [name], fields);
-      hashes[name] = placeHash(hashJson(bytes), observation.order);
+  const fields = storableFields(observation.fields);
+  const hashes: [string, string][] = [];
+  for (const [name, held] of Object.entries(fields)) {
+    const isLarge = Buffer.isBuffer(held);
+    const infinite = !isLarge && hasInfinity(held);
+    const json = isLarge ? held : JSON.stringify(held, infinite ? infinityAsText : undefined);
+    if (json === undefined) {
+      Reflect.deleteProperty(fields, name);
       continue;
     }
-    const value = given[name];
-    const infinite = hasInfinity(value);
-    const text = JSON.stringify(value, infinite ? infinityAsText : undefined);
-    if (text === undefined) continue;
-    const held = infinite ? JSON.parse(text) : value;
+    if (infinite) fields[name] = JSON.parse(`${json}`);
     // Rendered once. An escape by number may stand for a character that cannot be stored.
-    if (text.length < encodedBytes || text.includes('\\u')) fields[name] = held;
-    else defineEncoded(fields, name, Buffer.from(text), held);
-    hashes[name] = placeHash(hashJson(text), observation.order);
+    if (!isLarge && json.length >= encodedBytes && !json.includes('\\u')) fields[name] = Buffer.from(json);
+    hashes.push([name, placeHash(hashJson(json), observation.order)]);
   }
-  return { ...observation, fields, hashes };
+  return { ...observation, fields: new JsonRecord(fields), hashes: Object.fromEntries(hashes) };
 };
+
+/** A copy; in the order of their names where one of them could not be stored. */
+const storableFields = ({ held, names }: JsonRecord): Record<string, unknown> =>
+  names.every((name) => cleanText(name) === name)
+    ? { ...held }
+    : Object.fromEntries(names.sort().map((name) => [cleanText(name), held[name]]));
 
 /** Whether a version of a field goes before the held one: by time, source and hash. */
 export const isHigher = (candidate: FieldVersion, held: FieldVersion): boolean => {
@@ -188,21 +185,18 @@ export const holdsValues = (row: LedgerRow, observation: PreparedObservation): b
       // A record may name fewer values than others of its call.
       name === knownField ||
       isSameHash(own(row.versions, name)?.[2], observation.hashes[name]) ||
-      (row.document !== null &&
-        Object.hasOwn(row.document, name) &&
-        isDeepStrictEqual(row.document[name], observation.fields[name])),
+      isDeepStrictEqual(row.document?.value(name), observation.fields.value(name)),
   );
 
 const lower = (a: number | null, b: number): number => (a === null ? b : Math.min(a, b));
 const higher = (a: number | null, b: number): number => (a === null ? b : Math.max(a, b));
 
-/** Without parsing a field that has its bytes. */
-const isNull = (fields: CallDocument, name: string): boolean => !bytesOf(fields, name) && fields[name] === null;
+const nullHash = hashJson('null');
 
 /** Null is as good as absent. */
-const kindOf = ({ versions, document }: LedgerRow, name: string, fields: CallDocument): ChangeKind => {
-  if (own(versions, name) === undefined || (document && isNull(document, name))) return 'added';
-  return isNull(fields, name) ? 'removed' : 'changed';
+const kindOf = (before: FieldVersion | undefined, hashed: string | undefined): ChangeKind => {
+  if (before === undefined || isSameHash(before[2], nullHash)) return 'added';
+  return isSameHash(hashed, nullHash) ? 'removed' : 'changed';
 };
 
 /**
@@ -212,7 +206,7 @@ const kindOf = ({ versions, document }: LedgerRow, name: string, fields: CallDoc
  */
 export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRow => {
   if (row.tombstone) return row;
-  const versions = Object.assign(bare<FieldVersion>(), row.versions);
+  const raised: [string, FieldVersion][] = [];
   const changes: string[] = [];
   for (const name of Object.keys(observation.hashes)) {
     const held = own(row.versions, name);
@@ -221,12 +215,12 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     // Two hashes of one value differ where its keys come in another order.
     const isSame =
       isSameHash(held?.[2], candidate[2]) ||
-      (held && isDeepStrictEqual(row.document?.[name], observation.fields[name]));
+      (held && isDeepStrictEqual(row.document?.value(name), observation.fields.value(name)));
     if (!isSame) changes.push(name);
-    versions[name] = candidate;
+    raised.push([name, candidate]);
   }
   const seen = {
-    versions,
+    versions: { ...row.versions, ...Object.fromEntries(raised) },
     firstSeenAt: lower(row.firstSeenAt, observation.observedAt),
     lastSeenAt: higher(row.lastSeenAt, observation.observedAt),
     seenBy: {
@@ -239,13 +233,17 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   if (changes.length === 0 && row.revision > 0 && !found && !isEarlier(row, observation)) return { ...row, ...seen };
 
   if (row.document === null) throw new Error('fold: the document was not fetched');
-  const document = copyFields(observation.fields, changes, copyFields(row.document, Object.keys(row.document)));
+  const { names, held } = observation.fields;
+  // Of most calls, the first record brings all fields.
+  const brought =
+    names.length === changes.length ? held : Object.fromEntries(changes.map((name) => [name, held[name]]));
+  const document = row.document.with(brought);
   const revision = row.revision + 1;
-  const fieldChanges = Object.assign(bare<FieldChange>(), row.fieldChanges);
-  for (const name of changes) {
-    const kind = kindOf(row, name, observation.fields);
-    if (row.revision > 0) fieldChanges[name] = [revision, observation.observedAt, sourceRank[observation.source], kind];
-  }
+  const changed = changes.map((name): [string, FieldChange] => {
+    const kind = kindOf(own(row.versions, name), observation.hashes[name]);
+    return [name, [revision, observation.observedAt, sourceRank[observation.source], kind]];
+  });
+  const fieldChanges = row.revision === 0 ? row.fieldChanges : { ...row.fieldChanges, ...Object.fromEntries(changed) };
   return {
     ...row,
     ...seen,
@@ -276,19 +274,19 @@ export const foldRules = (
   const { fields, hashes } = prepareObservation(
     sanitize({ callId: row.callId, source: 'import', observedAt: 0, fields: held }),
   );
-  const names = new Set([...Object.keys(held), ...Object.keys(fields)]);
+  const names = new Set([...held.names, ...fields.names]);
   // Rows of warehouses show a list of redactions that rules have passed.
-  const isListShown = row.rules === null && version !== null && listsRedactions(fields.transcript_json);
-  if (!isListShown && [...names].every((name) => isDeepStrictEqual(held[name], fields[name])))
+  const isListShown = row.rules === null && version !== null && listsRedactions(fields.value('transcript_json'));
+  if (!isListShown && [...names].every((name) => isDeepStrictEqual(held.value(name), fields.value(name))))
     return row.rules === version ? row : { ...row, rules: version };
-  const versions = bare<FieldVersion>();
   // Without rules a hash begins with that of the raw value, which must not stay.
   const hasOrder = row.rules !== null && row.rules !== noRules;
-  for (const [name, hashed] of Object.entries(hashes)) {
+  const versions = Object.entries(hashes).map(([name, hashed]): [string, FieldVersion] => {
     const [at = 0, rank = 0, before] = own(row.versions, name) ?? [];
-    versions[name] = [at, rank, placeHash(hashed, hasOrder ? before?.slice(0, orderLength) : undefined)];
-  }
-  return { ...row, rules: version, versions, document: fields, revision: row.revision + 1 };
+    return [name, [at, rank, placeHash(hashed, hasOrder ? before?.slice(0, orderLength) : undefined)]];
+  });
+  const after = { versions: Object.fromEntries(versions), document: fields, revision: row.revision + 1 };
+  return { ...row, ...after, rules: version };
 };
 
 const listsRedactions = (transcript: unknown): boolean => isObject(transcript) && redactionsField in transcript;
@@ -298,14 +296,14 @@ const listsRedactions = (transcript: unknown): boolean => isObject(transcript) &
  * @param replacer of JSON.stringify, for fields that are not bytes.
  */
 export const renderDocument = (
-  document: CallDocument,
-  names: readonly string[] = Object.keys(document).sort(),
+  document: JsonRecord,
+  names: readonly string[] = document.names.sort(),
   replacer?: typeof infinityAsText,
 ): Buffer => {
   const parts: Buffer[] = [];
   let text = '{';
   for (const name of names) {
-    const value = bytesOf(document, name) ?? JSON.stringify(document[name], replacer);
+    const value = document.json(name) ?? JSON.stringify(document.held[name], replacer);
     text += `${name === names[0] ? '' : ','}${JSON.stringify(name)}:`;
     if (typeof value === 'string') text += value;
     else {
@@ -318,7 +316,7 @@ export const renderDocument = (
 
 // Call and time of a record that becomes an observation. All times in microseconds since the epoch.
 
-type Identified = { readonly callId: string; readonly record: Record<string, unknown> } | { readonly reason: string };
+type Identified = { readonly callId: string; readonly record: JsonRecord } | { readonly reason: string };
 
 /** A delivery id is taken for a time only this close to its arrival, or as close as the allowed skew where that is more. */
 const deliveryTimeTolerance = 15 * 60 * 1_000_000;
@@ -327,9 +325,10 @@ const deliveryTimeTolerance = 15 * 60 * 1_000_000;
 const earliestDeliveryTime = Date.UTC(2000, 0) * 1_000;
 
 /** The identity of a record, or why it cannot be stored and belongs in quarantine. */
-export const identifyRecord = (record: unknown): Identified => {
-  if (!isObject(record)) return { reason: 'not a JSON object' };
-  const id = record.unique_id;
+export const identifyRecord = (value: unknown): Identified => {
+  const record = JsonRecord.of(value);
+  if (record === undefined) return { reason: 'not a JSON object' };
+  const id = record.value('unique_id');
   if (id === undefined) return { reason: 'unique_id is absent' };
   if (typeof id !== 'string')
     return { reason: `unique_id is ${id === null ? 'null' : `of type ${typeof id}`}, not text` };
@@ -337,8 +336,9 @@ export const identifyRecord = (record: unknown): Identified => {
   if (id.length > maxCallIdLength) return { reason: `unique_id is longer than ${maxCallIdLength} characters` };
   if (cleanText(id) !== id) return { reason: 'unique_id has characters that cannot be stored' };
   // A field that is bytes is shallow.
-  const isTooDeep = (name: string) => bytesOf(record, name) === undefined && isDeeper(record[name], maxJsonDepth - 1);
-  if (Object.keys(record).some(isTooDeep)) return { reason: `the record nests deeper than ${maxJsonDepth} levels` };
+  const isTooDeep = (held: unknown) => !Buffer.isBuffer(held) && isDeeper(held, maxJsonDepth - 1);
+  if (Object.values(record.held).some(isTooDeep))
+    return { reason: `the record nests deeper than ${maxJsonDepth} levels` };
   return { callId: id, record };
 };
 
@@ -350,7 +350,7 @@ const isDeeper = (value: unknown, depth: number): boolean => {
     for (const child of value) if (isDeeper(child, depth - 1)) return true;
     return false;
   }
-  for (const name in value) if (isDeeper((value as CallDocument)[name], depth - 1)) return true;
+  for (const name in value) if (isDeeper((value as Record<string, unknown>)[name], depth - 1)) return true;
   return false;
 };
 
@@ -384,7 +384,7 @@ const timeOfDelivery = (deliveryId: string | null, arrivedAt: number, clockSkew:
  * present, because an old file must not replace newer values. Undefined if there is no time, or only future ones.
  */
 export const importObservedAt = (
-  record: Readonly<Record<string, unknown>>,
+  record: JsonRecord,
   rules: {
     readonly processedField: string;
     readonly now: number;
@@ -394,7 +394,7 @@ export const importObservedAt = (
 ): number | undefined => {
   if (rules.given !== undefined) return rules.given;
   for (const path of [rules.processedField, 'timestamp']) {
-    const at = timeAt(record, path);
+    const at = parseTimestamp(record.at(path));
     if (at !== undefined && at <= rules.now + rules.clockSkew) return at;
   }
   return undefined;

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { Unit } from '../../schemas/config/analytics.ts';
 import type { Row } from '../../schemas/tables.ts';
+import { JsonRecord } from '../lib/json-record.ts';
 import { flattenCall } from './flatten.ts';
 
 /** Units of the fields that a vCon has in seconds. Fields of unknown unit are omitted. */
@@ -30,7 +31,7 @@ export const toVcon = (input: Parameters<typeof flattenCall>[0], units: VconUnit
       encoding: 'none',
     };
   });
-  const { transcript_json, tags, ...rest } = input.document ?? {};
+  const { transcript_json, tags, ...rest } = JsonRecord.of(input.document)?.toJSON() ?? {};
   const bodies = { transcript: transcript_json ?? undefined, tags: tags ?? undefined };
   const nulls = { ...(transcript_json === null && { transcript_json }), ...(tags === null && { tags }) };
   const json = { mediatype: 'application/json', encoding: 'json' };

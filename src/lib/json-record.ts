@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import * as sign from './json-signs.ts';
-import { parseQuietly } from './parse-json.ts';
+import { isObject, parseQuietly, valueAt } from './parse-json.ts';
 
 // Bound here: a look into another module for each byte takes as long as the byte.
 const {
@@ -23,70 +23,63 @@ const {
   isBlank,
 } = sign;
 
-/** Has no names: unlike an object without a prototype, one with this prototype is no dictionary to V8. */
-const nothing: object = Object.freeze(Object.create(null));
+/** The fields of a record by their names. Names are as they came: one may be `constructor`. */
+export class JsonRecord {
+  /** A large field is the bytes of its JSON, as JSON.stringify would write it. */
+  readonly held: Readonly<Record<string, unknown>>;
 
-/** An empty object that inherits no names: fields named `constructor` or `__proto__` are fields like any other. */
-export const bare = <T = unknown>(): Record<string, T> => Object.create(nothing) as Record<string, T>;
-
-const encoded = Symbol('encoded fields');
-
-type Holder = { readonly [encoded]?: Record<string, { readonly bytes: Buffer; readonly value: unknown }> };
-
-/** By the name of the field: objects with getters of their own would each have a layout of their own. */
-const getters = new Map<string, (this: Holder) => unknown>();
-/** Names of fields may come without end. */
-const mostGetters = 500;
-
-const getterOf = (name: string) => {
-  const get =
-    getters.get(name) ??
-    function get(this: Holder): unknown {
-      const field = this[encoded]?.[name];
-      return field?.value === undefined ? JSON.parse(`${field?.bytes}`) : field.value;
-    };
-  if (getters.size < mostGetters) getters.set(name, get);
-  return get;
-};
-
-/**
- * Defines a field of `target` by its bytes, as JSON.stringify would write them.
- * @param value where it is at hand; otherwise the bytes are parsed at every access.
- */
-export const defineEncoded = (target: object, name: string, bytes: Buffer, value?: unknown): void => {
-  if (!Object.hasOwn(target, encoded)) Object.defineProperty(target, encoded, { value: bare() });
-  ((target as Holder)[encoded] as Record<string, unknown>)[name] = { bytes, value };
-  Object.defineProperty(target, name, { enumerable: true, configurable: true, get: getterOf(name) });
-};
-
-/** The bytes of a field, if it has them. */
-export const bytesOf = (from: object, name: string): Buffer | undefined => (from as Holder)[encoded]?.[name]?.bytes;
-
-/** Fields of another object with their bytes, where a spread would parse each. @param target made by `bare` */
-export const copyFields = (from: object, names: readonly string[], target = bare()): Record<string, unknown> => {
-  for (const name of names) {
-    const field = (from as Holder)[encoded]?.[name];
-    if (field !== undefined) defineEncoded(target, name, field.bytes, field.value);
-    else {
-      // A getter cannot be assigned to.
-      if (bytesOf(target, name) !== undefined) {
-        Reflect.deleteProperty((target as Holder)[encoded] ?? {}, name);
-        Reflect.deleteProperty(target, name);
-      }
-      target[name] = (from as Record<string, unknown>)[name];
-    }
+  constructor(held: Readonly<Record<string, unknown>> = {}) {
+    this.held = held;
   }
-  return target;
-};
 
-/** A copy with another value of a field; undefined = without the field. */
-export const withField = (from: object, name: string, value: unknown): Record<string, unknown> => {
-  const copy = bare();
-  for (const key of new Set([...Object.keys(from), name]))
-    if (key !== name) copyFields(from, [key], copy);
-    else if (value !== undefined) copy[name] = value;
-  return copy;
-};
+  /** Undefined where a value is no object. */
+  static of(value: unknown): JsonRecord | undefined {
+    if (value instanceof JsonRecord) return value;
+    return isObject(value) ? new JsonRecord(value) : undefined;
+  }
+
+  get names(): string[] {
+    return Object.keys(this.held);
+  }
+
+  /** The JSON of a large field. */
+  json(name: string): Buffer | undefined {
+    const held = this.held[name];
+    return Buffer.isBuffer(held) ? held : undefined;
+  }
+
+  value(name: string): unknown {
+    const json = this.json(name);
+    if (json !== undefined) return JSON.parse(json.toString());
+    return Object.hasOwn(this.held, name) ? this.held[name] : undefined;
+  }
+
+  /** As JSON names it. No number and no literal is long enough to be large. */
+  type(name: string): string {
+    const held = this.held[name];
+    if (Buffer.isBuffer(held)) return held[0] === quote ? 'string' : held[0] === openBrace ? 'object' : 'array';
+    if (held === null) return 'null';
+    return Array.isArray(held) ? 'array' : typeof held;
+  }
+
+  /** The value at a dotted path. */
+  at(path: string): unknown {
+    const [name = '', ...keys] = path.split('.');
+    return valueAt(this.value(name), keys);
+  }
+
+  /** A copy with other values of some fields; an undefined one is none. @param fields as `held` */
+  with(fields: Readonly<Record<string, unknown>>): JsonRecord {
+    return new JsonRecord({ ...this.held, ...fields });
+  }
+
+  toJSON(): Record<string, unknown> {
+    // A copy is no dictionary to V8; an object of entries is one.
+    const values: Record<string, unknown> = { ...this.held };
+    for (const name of this.names) if (this.json(name)) values[name] = this.value(name);
+    return values;
+  }
+}
 
 /** A top-level field of a record, by the offsets of its value. */
 export interface FieldSpan {
@@ -334,18 +327,21 @@ const fieldsOf = (bytes: Buffer): typeof notScanned => {
 };
 
 /**
- * A value whose large fields stay bytes where it is an object of plain ones; undefined when the bytes are not JSON.
+ * The value of JSON; an object as a record. Undefined when the bytes are not JSON.
  * @param fields of UTF-8, as scanned in a buffer where `bytes` began at `start`.
  */
 export const readRecord = (bytes: Buffer, { isPlain, large } = fieldsOf(bytes), start = 0) => {
-  if (large.length === 0) return { value: parseQuietly(bytes), isPlain };
+  if (large.length === 0) {
+    const value = parseQuietly(bytes);
+    return { value: JsonRecord.of(value) ?? value, isPlain };
+  }
   let rest = '';
   let at = 0;
   for (const { from, to } of large) {
     rest += `${bytes.toString('utf8', at, from - start)}null`;
     at = to - start;
   }
-  const value = JSON.parse(rest + bytes.toString('utf8', at)) as object;
-  for (const { name, from, to } of large) defineEncoded(value, name, bytes.subarray(from - start, to - start));
-  return { value, isPlain };
+  const held = JSON.parse(rest + bytes.toString('utf8', at)) as Record<string, unknown>;
+  for (const { name, from, to } of large) held[name] = bytes.subarray(from - start, to - start);
+  return { value: new JsonRecord(held), isPlain };
 };

@@ -56,10 +56,6 @@ export const valueAt = (value: unknown, path: string | readonly string[]): unkno
   return current;
 };
 
-/** The type of a JSON value, as JSON names it. */
-export const jsonType = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-
 // Configuration before it is checked: the preset, the YAML file and the environment, merged.
 
 export type Raw = { [key: string]: unknown };

@@ -1,6 +1,4 @@
 /** Instants are integers: microseconds since 1970, so that nothing a service sends is rounded into another window. */
-import { valueAt } from './parse-json.ts';
-
 export type Micros = number;
 
 export type TimeFormat = 'iso' | 'iso_seconds' | 'epoch_s' | 'epoch_ms';
@@ -30,9 +28,6 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   const micros = at.getTime() * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
   return Number.isSafeInteger(micros) ? micros : undefined;
 };
-
-/** The time at a path of a record; undefined where there is none that can be read. */
-export const timeAt = (record: unknown, path: string): Micros | undefined => parseTimestamp(valueAt(record, path));
 
 /** Seconds below 1e11 (year 5138), milliseconds below 1e14, microseconds above. */
 const fromEpoch = (value: number): Micros | undefined => {

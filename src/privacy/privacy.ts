@@ -6,7 +6,7 @@ import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import { identifyRecord, infinityAsText, orderLength, renderDocument } from '../calls/fold.ts';
 import { knownField } from '../calls/own-fields.ts';
 import { terminal } from '../lib/errors.ts';
-import { bytesOf, defineEncoded, readRecord } from '../lib/json-record.ts';
+import { JsonRecord, readRecord } from '../lib/json-record.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
 import { clean, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
@@ -79,15 +79,12 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   const bodyKey = keys.former?.[0] ?? keys.token;
   const hashBody = (body: Buffer): Buffer => createHmac('sha256', bodyKey).update('body\0').update(body).digest();
   /** Fields that were bytes and that no rule changed stay bytes. */
-  const sanitizeAll = (fields: Fields) => {
+  const sanitizeAll = (fields: JsonRecord) => {
     options.aliases.clear();
-    takeAliases(fields[aliasField], tokenKeys, options.aliases);
-    const names = Object.keys(fields).filter((name) => name !== aliasField);
-    const sent = Object.fromEntries(
-      names.map((name) => [name, (name !== knownField && bytesOf(fields, name)) || fields[name]]),
-    );
-    const kept = { ...clean(sent, options).fields };
-    for (const [name, json] of Object.entries(kept)) if (Buffer.isBuffer(json)) defineEncoded(kept, name, json);
+    takeAliases(fields.value(aliasField), tokenKeys, options.aliases);
+    const { [aliasField]: _carried, ...sent } = fields.held;
+    const known = knownField in sent && { [knownField]: fields.value(knownField) };
+    const kept = new JsonRecord(clean({ ...sent, ...known }, options).fields);
     return { fields: kept, ...(options.aliases.size === 0 ? {} : { aliases: new Map(options.aliases) }) };
   };
 
@@ -96,8 +93,8 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     const keyed = createHmac('sha256', bodyKey).update('order\0');
     if (rawHash !== undefined) keyed.update(rawHash);
     else
-      for (const name of Object.keys(fields).sort())
-        keyed.update(JSON.stringify(name)).update(bytesOf(fields, name) ?? JSON.stringify(fields[name]) ?? '');
+      for (const name of fields.names.sort())
+        keyed.update(JSON.stringify(name)).update(fields.json(name) ?? JSON.stringify(fields.held[name]) ?? '');
     return keyed.digest('base64').slice(0, orderLength);
   };
 
@@ -106,7 +103,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     const order = unread.order ?? orderOf(observation);
     const { fields, ...rest } = unread;
     // The receiver has been here.
-    if (privacyVersion === version && !(aliasField in fields)) return { ...unread, order };
+    if (privacyVersion === version && !(aliasField in fields.held)) return { ...unread, order };
     const { fields: kept, aliases = [] } = sanitizeAll(fields);
     const all = new Map([...(rest.aliases ?? []), ...aliases]);
     return { ...rest, order, fields: kept, ...(all.size === 0 ? {} : { aliases: all }) };
@@ -118,9 +115,9 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     const identified = identifyRecord(value);
     if ('reason' in identified) return undefined;
     const { fields, aliases } = sanitizeAll(identified.record);
-    if (aliases !== undefined) fields[aliasField] = Object.fromEntries(aliases);
+    const all = aliases === undefined ? fields : fields.with({ [aliasField]: Object.fromEntries(aliases) });
     const replacer = !isPlain && mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
-    return renderDocument(fields, Object.keys(fields), replacer);
+    return renderDocument(all, all.names, replacer);
   };
   /** Keeps a body that is already cleaned or sealed. */
   const keepBytes = (body: Buffer): Buffer =>

@@ -160,8 +160,8 @@ const noteHeld = async (tx: Transaction, named: readonly { id: string; key: stri
 const namesIn = ({ observation, clean }: Cleaned, { erasures, keyOf }: Keys, noted: NotedKeys) => {
   if (!(noted.objects || noted.holdsLater)) return { party: [], all: [] };
   const { subjectsOf } = erasures.subjects;
-  const stored = subjectsOf(clean.fields);
-  const party = new Set([...stored.party, ...subjectsOf(observation.fields).party]);
+  const stored = subjectsOf(clean.fields.toJSON());
+  const party = new Set([...stored.party, ...subjectsOf(observation.fields.toJSON()).party]);
   for (const [former, token] of clean.aliases ?? [])
     for (const subject of [...party])
       if (subject.endsWith(`\0${token}`)) party.add(subject.slice(0, -token.length) + former);

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { frNumber } from '../../bench/privacy/speak.ts';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { leavesSpeechOf } from '../../src/app/open-rules.ts';
+import { JsonRecord } from '../../src/lib/json-record.ts';
 import { isObject } from '../../src/lib/parse-json.ts';
 import { createSealer } from '../../src/lib/sealed.ts';
 import { listDialled } from '../../src/persons/list-dialled.ts';
@@ -151,7 +152,9 @@ test('every call that a request means has one of its subjects, and one that is n
       const { subjectsOf, subjectsWhileFolded } = openSubjects({ countries, leavesSpeech: () => false });
       for (const one of made) {
         const isRaw = key === rotatedKeys[0];
-        const cleaned = isRaw ? one : key.sanitize({ callId: '', source: 'poll', observedAt: 0, fields: one }).fields;
+        const cleaned = isRaw
+          ? one
+          : key.sanitize({ callId: '', source: 'poll', observedAt: 0, fields: new JsonRecord(one) }).fields;
         const document = JSON.parse(JSON.stringify(cleaned));
         // Rules of the same countries leave no number that is said.
         const own = isRaw || countries.join() !== 'FR' ? subjectsOf(document).all : subjectsWhileFolded(document, null);
@@ -272,9 +275,9 @@ test.each<[JoinedDetector, string, string, string]>([
   const [plain, key] = rotatedKeys;
   const subjects = subjectsBy({ kind, values: [asked] }, key.tokensOf);
   for (const one of fields) {
-    const cleaned = key.sanitize({ callId: '', source: 'poll', observedAt: 0, fields: one }).fields;
+    const cleaned = key.sanitize({ callId: '', source: 'poll', observedAt: 0, fields: new JsonRecord(one) }).fields;
     expect(JSON.stringify(cleaned)).toContain('ph_');
-    for (const document of [one, cleaned]) {
+    for (const document of [one, cleaned.toJSON()]) {
       const { all, party } = french.subjectsOf(document);
       expect([document, isFoundBy(subjects, all)]).toEqual([document, true]);
       if ('in' in one) expect(isFoundBy(subjects, party)).toBe(true);

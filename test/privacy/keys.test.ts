@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, foldRules, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
+import { JsonRecord } from '../../src/lib/json-record.ts';
 import { createKeyedHash } from '../../src/lib/keyed-hash.ts';
 import type { Privacy } from '../../src/privacy/privacy.ts';
 import { aliasField } from '../../src/privacy/tokens.ts';
@@ -14,7 +15,8 @@ const [before, after, later] = rotatedKeys;
 const numbers = ['33639981234', '33639981235'];
 const body = Buffer.from(`{"unique_id":"call-1","in":{"data":"${numbers[0]}"}}`);
 const delivered = { callId: 'c', source: 'webhook', observedAt: 1 } as const;
-const observationOf = (bytes: Buffer): Observation => ({ ...delivered, fields: JSON.parse(bytes.toString()) });
+const recordIn = (bytes: Buffer) => new JsonRecord(JSON.parse(bytes.toString()));
+const observationOf = (bytes: Buffer): Observation => ({ ...delivered, fields: recordIn(bytes) });
 const tokenOf = ({ tokensOf }: typeof before, number = ''): string => tokensOf(number)[0];
 test('of what a sender puts there, only pairs of tokens of configured keys are taken', () => {
   const [one, two] = [tokenOf(before, numbers[0]), tokenOf(after, numbers[1])];
@@ -29,7 +31,7 @@ test('of what a sender puts there, only pairs of tokens of configured keys are t
     const sent = Buffer.from(JSON.stringify({ unique_id: 'call-3', [aliasField]: forged }));
     const admitted = after.admit(sent).body;
     const { fields, aliases } = after.sanitize(observationOf(admitted));
-    expect(fields).toEqual({ unique_id: 'call-3' });
+    expect(fields.held).toEqual({ unique_id: 'call-3' });
     expect(aliases).toEqual(kept);
     expect(admitted.toString()).not.toContain('Dupont');
     expect(before.admit(sent).body.toString()).toBe('{"unique_id":"call-3"}');
@@ -50,7 +52,7 @@ const older = open({ disabled_detectors: ['email'] });
 const newer = open({});
 
 const polled = (who: string, index: number): Observation => {
-  const fields = { unique_id: 'c', visit: { who, mail: `${who}${index}@example.fr` } };
+  const fields = new JsonRecord({ unique_id: 'c', visit: { who, mail: `${who}${index}@example.fr` } });
   return { callId: 'c', source: 'poll', observedAt: 1, fields };
 };
 const twins = Array.from({ length: 20 }, (_, index) => [polled('a', index), polled('b', index)] as const);
@@ -62,7 +64,7 @@ const foldUnder = (row: LedgerRow, observation: Observation, { sanitize, version
 };
 const winnerOf = (first: Observation, under: Privacy, second: Observation, later: Privacy): unknown => {
   const { document } = foldUnder(foldUnder({ ...emptyRow, callId: 'c' }, first, under), second, later);
-  return (document?.visit as { readonly who: string } | undefined)?.who;
+  return document?.at('visit.who');
 };
 
 test('polled: older and newer workers choose alike, in any order', () => {

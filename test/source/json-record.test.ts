@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesOf, scanFields } from '../../src/lib/json-record.ts';
+import { JsonRecord, scanFields } from '../../src/lib/json-record.ts';
 import { parseQuietly } from '../../src/lib/parse-json.ts';
 import { readPageBody } from '../../src/source/list/page-body.ts';
 import { forAll } from '../support/for-all.ts';
@@ -59,8 +59,10 @@ const words = Array.from({ length: 100 }, (_, n) => ({ value: `word${n}`, start:
 const rest = { timestamp: '2026-01-01T00:00:00Z', transcript_json: { callData: [{ words }] }, tags: [] };
 const record = (id: number) => ({ unique_id: `call-${id}`, ...rest });
 /** Fields that stay bytes. */
-const keptBytes = ({ value }: { readonly value: unknown }): string[] =>
-  Object.keys(value ?? {}).filter((name) => bytesOf(value as object, name) !== undefined);
+const keptBytes = ({ value }: { readonly value: unknown }): string[] => {
+  const record = JsonRecord.of(value);
+  return record?.names.filter((name) => record.json(name)) ?? [];
+};
 
 /** On this thread and, made long by blanks, on another: both find the same. */
 const read = async (body: Buffer) => {
@@ -83,7 +85,7 @@ test('a page whose transcripts stay bytes gives its body back; reading it afterw
     if (typeof page === 'string') throw new Error(page);
     const [first] = [...page.parts(1 << 20)].flat();
     if (page.memory) structuredClone(undefined, { transfer: [page.memory] });
-    return { body, read: () => (first as { value: Record<string, unknown> }).value.transcript_json };
+    return { body, read: () => JsonRecord.of(first?.value)?.value('transcript_json') };
   };
   const [small, large] = [await read(1), await read(100)];
   expect([small.body.length === 0, large.body.length]).toEqual([false, 0]);
@@ -97,8 +99,8 @@ test('a page whose transcripts stay bytes leaves odd JSON, repeated names and ba
   const text = `{"data":[${[spaced, twice, broken, ...Array.from({ length: 20 }, (_, index) => JSON.stringify(record(index + 4)))].join(',')}]}`;
   const found = await read(Buffer.from(text));
   expect(found.map(keptBytes)).toEqual([[], [], [], ...Array(20).fill(['transcript_json'])]);
-  expect([found[0]?.value, found[2]?.value, found[2]?.bytes]).toEqual([record(1), undefined, broken]);
-  expect(found[1]?.value).toMatchObject({ timestamp: '2026-02-02T00:00:00Z' });
+  expect([found[0]?.value, found[2]?.value, found[2]?.bytes]).toEqual([new JsonRecord(record(1)), undefined, broken]);
+  expect(found[1]?.value).toMatchObject({ held: { timestamp: '2026-02-02T00:00:00Z' } });
   const bad = Buffer.from(text);
   bad[bad.indexOf('word50"', bad.indexOf('call-4'))] = 0xff;
   expect((await read(bad)).flatMap(keptBytes)).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bytesOf, defineEncoded } from '../../src/lib/json-record.ts';
+import { JsonRecord } from '../../src/lib/json-record.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 
 const observe = (record: unknown, carries: string[] = [], leftOut: string[] = []) =>
@@ -13,10 +13,10 @@ test('takes a unique_id as it came', () => {
 test('keeps what it carries and drops what came empty without being known to be carried', () => {
   const content = { unique_id: 'a', duration: '5', ivr_end: 0, flag: false };
   const record = { ...content, tags: [], visit: null, metadata: {}, campaign: '' };
-  const observation = { callId: 'a', source: 'poll', observedAt: 5, fields: content };
+  const observation = { callId: 'a', source: 'poll', observedAt: 5, fields: new JsonRecord(content) };
   const uncarried = ['metadata', 'campaign'];
   expect(observe(record)).toEqual({ kind: 'observation', observation, uncarried: ['tags', 'visit', ...uncarried] });
-  const carried = { fields: { unique_id: 'a', tags: [], visit: null } };
+  const carried = { fields: { held: { unique_id: 'a', tags: [], visit: null } } };
   expect(observe(record, ['tags', 'visit'])).toMatchObject({ observation: carried, uncarried });
 });
 
@@ -26,22 +26,21 @@ test.each<[string, unknown]>([
   ['tags', [{}, { value: null, more: [''] }]],
 ])('an outline without content in %s is none, unless the list carries the field', (name, value) => {
   const record = { unique_id: 'a', [name]: value };
-  expect(observe(record)).toMatchObject({ observation: { fields: { unique_id: 'a' } }, uncarried: [name] });
-  expect(observe(record)).not.toHaveProperty(`observation.fields.${name}`);
-  expect(observe(record, [name])).toMatchObject({ observation: { fields: record }, uncarried: [] });
+  expect(observe(record)).toMatchObject({ observation: { fields: { held: { unique_id: 'a' } } }, uncarried: [name] });
+  expect(observe(record)).not.toHaveProperty(`observation.fields.held.${name}`);
+  expect(observe(record, [name])).toMatchObject({ observation: { fields: { held: record } }, uncarried: [] });
 });
 
 test('the same for fields that are kept as bytes', () => {
   const outline = { callData: Array.from({ length: 40 }, () => ({ content: '', words: [] })), meta: {} };
   const late = { callData: [...outline.callData, { content: 'bonjour', words: [] }], meta: {} };
   const see = (value: unknown, carries: string[] = []) => {
-    const record = { unique_id: 'a' };
-    defineEncoded(record, 'transcript_json', Buffer.from(JSON.stringify(value)));
+    const record = new JsonRecord({ unique_id: 'a', transcript_json: Buffer.from(JSON.stringify(value)) });
     const seen = observeRecord(record, { observedAt: 5, carries: new Set(carries) });
-    return { ...seen, bytes: 'observation' in seen && bytesOf(seen.observation.fields, 'transcript_json') };
+    return { ...seen, bytes: 'observation' in seen && seen.observation.fields.json('transcript_json') };
   };
   expect(see(outline)).toMatchObject({ uncarried: ['transcript_json'] });
-  expect(see(outline)).not.toHaveProperty('observation.fields.transcript_json');
+  expect(see(outline)).not.toHaveProperty('observation.fields.held.transcript_json');
   const kept = { bytes: expect.any(Buffer) };
   expect(see(outline, ['transcript_json'])).toMatchObject(kept);
   for (const value of [late, { callData: [0] }, { meta: { lang: 'fr' } }, { ok: false }])
@@ -50,7 +49,7 @@ test('the same for fields that are kept as bytes', () => {
 
 test('drops fields that were asked to be left out, whatever stands in their place', () => {
   const left = observe({ unique_id: 'a', transcript_json: null }, ['transcript_json'], ['transcript_json']);
-  expect(left).toMatchObject({ observation: { fields: { unique_id: 'a' } }, uncarried: [] });
+  expect(left).toMatchObject({ observation: { fields: { held: { unique_id: 'a' } } }, uncarried: [] });
 });
 
 test('refuses an id that broken UTF-8 damaged, and keeps one that was sent with a replacement character', () => {

@@ -24,7 +24,7 @@ import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { advanceWatermark, recordWindow, uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import { register, retention, usePipeline } from '../support/pipeline.ts';
+import { observationOf, register, retention, usePipeline } from '../support/pipeline.ts';
 import { asAdmin, connect } from '../support/postgres.ts';
 import { makeDelivery } from '../webhook/support/deliveries.ts';
 import { callIdOf, type FilledStore, fillStore } from './fill-store.ts';
@@ -138,8 +138,7 @@ const runSteadyState = async (store: Store, calls: number): Promise<void> => {
   const page = (status: string) =>
     Array.from({ length: perBatch }, (_, index): Observation => {
       const callId = callIdOf(index % 2 === 0 ? calls + index : spread(index));
-      const fields = { unique_id: callId, status, timestamp: new Date().toISOString() };
-      return { callId, source: 'poll', observedAt: now, fields };
+      return observationOf(callId, now, { status, timestamp: new Date().toISOString() });
     });
   for (const status of ['void', 'qualified', 'qualified'])
     await (await ingest(deps, { observations: page(status), origin: 'sync' })).load();

@@ -8,6 +8,7 @@ import { afterEach } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
+import { JsonRecord } from '../../src/lib/json-record.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
@@ -107,7 +108,11 @@ export const openPipeline = async (
       await deliver(store, deliveries);
       await merge(of);
     },
-    rowOf: async (id: string) => (await readRows(store, [id])).get(id),
+    /** The row of a call, with the values of its document. */
+    rowOf: async (id: string) => {
+      const row = (await readRows(store, [id])).get(id);
+      return row && { ...row, document: row.document?.toJSON() };
+    },
     /** Of the calls that the ledger knows, whether nothing is left of each. */
     tombstonesOf: async (ids: readonly string[]) =>
       Object.fromEntries([...(await readRows(store, ids))].map(([id, { tombstone }]) => [id, tombstone])),
@@ -156,7 +161,7 @@ export const observationOf = (
   observedAt: number,
   fields: CallDocument = {},
   source: ObservationSource = 'poll',
-): Observation => ({ callId, source, observedAt, fields: { unique_id: callId, ...fields } });
+): Observation => ({ callId, source, observedAt, fields: new JsonRecord({ unique_id: callId, ...fields }) });
 
 /** Registers a warehouse and marks what it lacks; returns how many calls. */
 export const register = async (store: Store, name: string): Promise<number> => {

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { flattenChanges } from '../../src/calls/flatten.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
+import { JsonRecord } from '../../src/lib/json-record.ts';
 import { countRows } from '../../src/warehouse/content-hash.ts';
 import { allRows, keyOf, makeBatch, makeCall, makeLogRow, makeTombstone } from './batches.ts';
 import { useFixture } from './conformance-fixture.ts';
@@ -128,7 +129,10 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
     test('changes: a row for the first revision, then one a field, each once, by the load that brings it', async () => {
       const callId = on.newId();
       const see = (row: LedgerRow, source: 'poll' | 'webhook', second: number, fields: Record<string, unknown>) =>
-        fold(row, prepareObservation({ callId, source, observedAt: second * 1_000_000, fields }));
+        fold(
+          row,
+          prepareObservation({ callId, source, observedAt: second * 1_000_000, fields: new JsonRecord(fields) }),
+        );
       const polled = see({ ...emptyRow, callId }, 'poll', 100, { status: 'new', tags: [], note: 'a secret value' });
       const changed = see(polled, 'webhook', 200, { status: 'a secret value', tags: [] });
       const confirmed = see(changed, 'poll', 300, { status: 'a secret value', tags: [], note: 'a secret value' });

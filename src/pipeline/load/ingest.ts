@@ -281,7 +281,7 @@ const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: R
     const { callId, revision } = row;
     if (row.tombstone) tombstones.push({ callId, callKey: store.keyOf(callId), revision, partitions });
     else {
-      const callTimestamp = parseTimestamp(row.document?.timestamp) ?? null;
+      const callTimestamp = parseTimestamp(row.document?.value('timestamp')) ?? null;
       const flatten = () => flattenCall(row, options).rows;
       const changes = flattenChanges(row, callTimestamp);
       calls.push({ callId, revision, callTimestamp, partitions, flatten, source: { row, options }, changes });

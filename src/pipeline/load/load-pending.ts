@@ -244,7 +244,7 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
           rewrite,
           partition: row.tombstone
             ? undefined
-            : warehouse.traits.partitionOf(parseTimestamp(row.document?.timestamp) ?? null),
+            : warehouse.traits.partitionOf(parseTimestamp(row.document?.value('timestamp')) ?? null),
         })),
       );
       return { plan, pending, deliveries, verdicts };

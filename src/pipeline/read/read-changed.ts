@@ -7,7 +7,7 @@ import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
 import { joinKnown, knownField } from '../../calls/own-fields.ts';
 import { intersect } from '../../lib/intervals.ts';
-import { timeAt } from '../../lib/timestamps.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { axisOf, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
@@ -156,7 +156,7 @@ const compareListing = async (
       for (const compared of await comparePage(deps, observations, input.level)) {
         const { observation, state, worthNoting } = compared;
         if (!meta.outside.has(observation.callId))
-          calls.set(observation.callId, { state, time: timeAt(observation.fields, path) });
+          calls.set(observation.callId, { state, time: parseTimestamp(observation.fields.at(path)) });
         if (worthNoting || (state !== 'same' && !meta.summary)) worth.push(observation);
       }
       if (worth.length > 0) await onWorth(worth);
@@ -180,7 +180,7 @@ const comparePage = async (deps: ReadDeps, observations: readonly Observation[],
     if (head.tombstone) return { observation, state: 'same', worthNoting: false };
     const byHash = holdsValues(head, observation);
     const row = whole.get(observation.callId) ?? head;
-    const known = joinKnown(row.document?.[knownField], observation.fields[knownField]);
+    const known = joinKnown(row.document?.value(knownField), observation.fields.value(knownField));
     const clean = deps.sanitize === undefined ? observation : withKnown(observation, known, deps.sanitize);
     const same = level === 'ids' || byHash || holdsValues(row, clean);
     const firstObservation = head.seenBy.poll === undefined || head.sourceDeletedAt !== null;

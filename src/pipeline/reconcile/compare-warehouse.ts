@@ -182,7 +182,7 @@ const removeIrreplaceable = async ({ store }: IngestDeps, { warehouse }: Warehou
   for await (const batch of readExpected(store, warehouse.name, ids)) {
     for (const { row, applied } of batch) {
       if (row.document === null) continue;
-      const partition = warehouse.traits.partitionOf(parseTimestamp(row.document.timestamp) ?? null);
+      const partition = warehouse.traits.partitionOf(parseTimestamp(row.document.value('timestamp')) ?? null);
       // Newer workers may flatten otherwise.
       const highest = [epoch, row.revision, Math.max(flattenVersion, applied?.flattenVersion ?? 0)];
       for (const guard of guards.get(row.callId) ?? [])

@@ -5,7 +5,7 @@ import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orch
 import { flattenVersion } from '../../calls/flatten.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { timeAt } from '../../lib/timestamps.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { serviceNow, steadyNow } from '../../source/http/http.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
@@ -322,7 +322,7 @@ const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSi
 
 const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {
   const { list } = deps.source.list;
-  const time = timeAt(fields, axisOf(list, axis).record_field);
+  const time = parseTimestamp(fields.at(axisOf(list, axis).record_field));
   if (time === undefined || time < range.from || time >= range.to) return false;
-  return list.status === undefined || list.status.split(',').includes(String(fields.status));
+  return list.status === undefined || list.status.split(',').includes(String(fields.value('status')));
 };

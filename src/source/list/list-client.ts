@@ -262,7 +262,7 @@ async function* readAhead(limit: MemoryLimit, asking: Asking, query: ListQuery, 
     if (before?.isRefused && page.count > 0) throw refusedAmid(page.url);
     permit.fill(page.size);
     const done = (isUnread: boolean): void => {
-      if (isUnread && page.memory) structuredClone(undefined, { transfer: [page.memory] });
+      if (isUnread && page.memory?.byteLength) structuredClone(undefined, { transfer: [page.memory] });
       permit.release();
       permits.delete(permit);
     };

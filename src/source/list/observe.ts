@@ -1,9 +1,8 @@
 /** Turns list records into observations: pure, one record never troubles another. */
 import { isUtf8 } from 'node:buffer';
-import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { identifyRecord } from '../../calls/fold.ts';
-import { bytesOf, copyFields } from '../../lib/json-record.ts';
+import { JsonRecord } from '../../lib/json-record.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 
 interface ObserveRules {
@@ -27,17 +26,13 @@ export const observeRecord = (given: unknown, { observedAt, carries, leftOut = [
   if (bytes !== undefined && callId.includes('\ufffd') && !isUtf8(bytes()))
     return reject('not valid UTF-8, and unique_id seems to be damaged');
   const uncarried: string[] = [];
-  const kept: string[] = [];
-  for (const name of Object.keys(record)) {
-    const json = bytesOf(record, name);
+  const kept: [string, unknown][] = [];
+  for (const [name, held] of Object.entries(record.held)) {
     if (leftOut.includes(name)) continue;
-    if (!carries.has(name) && isWithoutContent(json === undefined ? record[name] : undefined, json)) {
-      uncarried.push(name);
-      continue;
-    }
-    kept.push(name);
+    if (!carries.has(name) && isWithoutContent(held)) uncarried.push(name);
+    else kept.push([name, held]);
   }
-  const fields: CallDocument = copyFields(record, kept);
+  const fields = kept.length === record.names.length ? record : new JsonRecord(Object.fromEntries(kept));
   const observation: Observation = { callId, source: 'poll', observedAt, fields };
   return { kind: 'observation', observation, uncarried } as const;
 };
@@ -54,7 +49,7 @@ export const isEmpty = (value: unknown): boolean => {
 const content = /[:[](?:"[^"]|[-\dtf])/;
 
 /** Whether a value `isEmpty`; bytes are parsed only when their beginning shows no content. */
-const isWithoutContent = (value: unknown, bytes: Buffer | undefined): boolean =>
-  bytes === undefined
-    ? isEmpty(value)
-    : !content.test(bytes.toString('latin1', 0, 256)) && isEmpty(JSON.parse(bytes.toString('utf8')));
+const isWithoutContent = (held: unknown): boolean =>
+  Buffer.isBuffer(held)
+    ? !content.test(held.toString('latin1', 0, 256)) && isEmpty(JSON.parse(held.toString()))
+    : isEmpty(held);

@@ -10,7 +10,7 @@ import { answerWith, runOnThread } from '../../lib/thread.ts';
 const { quote, backslash, comma, colon, openBracket, closeBracket, openBrace, closeBrace, isBlank } = sign;
 
 export interface RawRecord {
-  /** The record, its large fields as bytes (`lib/json-record.ts`); undefined when its bytes are not JSON. */
+  /** As `readRecord` has it; undefined when its bytes are not JSON. */
   readonly value: unknown;
   /** Exact bytes as they came; looked up when asked for. */
   bytes(): Buffer;

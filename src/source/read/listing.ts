@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { iso, type Micros, timeAt } from '../../lib/timestamps.ts';
+import { JsonRecord } from '../../lib/json-record.ts';
+import { iso, type Micros, parseTimestamp } from '../../lib/timestamps.ts';
 import { capOf, fewestAtEnd, hasGaps, type Learned, type Mark, mostAtEnd } from '../list/facts.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import type { ListQuery, Window } from '../list/list-query.ts';
@@ -262,7 +263,7 @@ const readRows = (list: ListConfig, query: ListQuery, { observedAt }: Page, part
     const observed = { ...unless, ...observeRecord(value, { ...rules, bytes }) };
     const { observation } = observed;
     const key = observation?.callId ?? `${rejectedMark}${createHash('sha1').update(bytes()).digest('hex')}`;
-    const at = asked && observation ? timeAt(value, asked.record_field) : undefined;
+    const at = asked && observation && parseTimestamp(JsonRecord.of(value)?.at(asked.record_field));
     /** The call with its time, where it has one and a window is asked for. */
     const mark: Mark | undefined = at === undefined ? undefined : { at, callId: key };
     /** Whether its time is inside the window; a call without a time counts as inside. */
@@ -287,7 +288,7 @@ const outsideBounds = (asked: AxisConfig & ReturnType<typeof boundsOf>, time: Mi
  */
 const chooseRows = ({ client: { list }, tally }: Reading, rows: readonly Row[]): readonly Row[] => {
   const orderOf = ({ observation }: Row): string => {
-    const light = Object.entries(observation?.fields ?? {}).filter(([name]) => !list.exclude.includes(name));
+    const light = Object.entries(observation?.fields.toJSON() ?? {}).filter(([name]) => !list.exclude.includes(name));
     return JSON.stringify([light, observation?.fields]);
   };
   const chosen = new Map<string, Row>();

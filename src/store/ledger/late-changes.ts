@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';
-import { timeAt } from '../../lib/timestamps.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { keepMeta } from '../meta.ts';
 
@@ -110,21 +110,23 @@ const lateChangesOf = (before: LedgerRow, after: LedgerRow, { processedField, co
   if (before.tombstone || after.tombstone) return [];
   const changed = Object.keys(after.versions).filter((name) => {
     if (!Object.hasOwn(before.versions, name) || before.versions[name]?.[2] === after.versions[name]?.[2]) return false;
-    return !isDeepStrictEqual(before.document?.[name], after.document?.[name]);
+    return !isDeepStrictEqual(before.document?.value(name), after.document?.value(name));
   });
   const at = changed.length === 0 ? undefined : changeTime(before, after, { changed, processedField, context });
   if (at === undefined) return [];
-  const processed = timeAt(before.document, processedField);
-  const timestamp = timeAt(before.document, 'timestamp') ?? timeAt(after.document, 'timestamp');
+  const processed = timeAt(before, processedField);
+  const timestamp = timeAt(before, 'timestamp') ?? timeAt(after, 'timestamp');
   return Object.entries({ processed, timestamp }).flatMap(([basis, start]) =>
     start === undefined ? [] : [{ basis, bucket: bucketOf(Math.max(0, at - start)) }],
   );
 };
 
+const timeAt = ({ document }: LedgerRow, path: string) => parseTimestamp(document?.at(path));
+
 type Change = LateRules & { readonly changed: readonly string[] };
 
 const changeTime = (before: LedgerRow, after: LedgerRow, { changed, processedField, context }: Change) => {
-  const [processed, reprocessed] = [before, after].map(({ document }) => timeAt(document, processedField));
+  const [processed, reprocessed] = [before, after].map((row) => timeAt(row, processedField));
   if (processed !== undefined && reprocessed !== undefined && reprocessed > processed) return reprocessed;
   const [observedAt, rank] = changed
     .map((name) => after.versions[name] ?? ([0, 0, ''] as const))
@@ -134,6 +136,6 @@ const changeTime = (before: LedgerRow, after: LedgerRow, { changed, processedFie
   const earlier = Math.max(before.lastSeenAt ?? 0, context?.since ?? 0);
   const middle = (earlier + observedAt) / 2;
   if (context !== undefined) return middle;
-  const start = processed ?? timeAt(before.document, 'timestamp');
+  const start = processed ?? timeAt(before, 'timestamp');
   return start !== undefined && observedAt - earlier <= (observedAt - start) / 2 ? middle : undefined;
 };

@@ -27,9 +27,9 @@ import {
 } from '../../calls/fold.ts';
 import { joinKnown, knownField, listUnread } from '../../calls/own-fields.ts';
 import { type CallsyncError, transient } from '../../lib/errors.ts';
-import { bare, bytesOf, readRecord, withField } from '../../lib/json-record.ts';
+import { JsonRecord, readRecord } from '../../lib/json-record.ts';
 import { readPages } from '../../lib/pages.ts';
-import { timeAt } from '../../lib/timestamps.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter, type CopiedFields, copyWriters } from '../../postgres/binary-copy.ts';
 import type { Queryable, Sql, Transaction } from '../../postgres/database.ts';
 import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
@@ -77,7 +77,7 @@ const packDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Buffe
   const bodies: Buffer[] = [];
   let bytes = 0;
   for (const row of rows) {
-    const document = renderDocument(row.document ?? {});
+    const document = renderDocument(row.document ?? new JsonRecord());
     bytes += document.length;
     if (bytes > turnBytes) {
       await setImmediate();
@@ -106,17 +106,17 @@ type StoredLedgerRow = Omit<LedgerRow, 'document'> &
 
 /** A stored row as fold reads it; the document only when `body` was fetched, its large fields as bytes until they are read. */
 const readLedgerRow = ({ body, digest, confirmedAt, confirmedRank, ...stored }: StoredLedgerRow): LedgerRow => {
-  const row = { ...stored, versions: bare<FieldVersion>() };
-  if (row.revision === 0) return { ...row, document: {} };
-  for (const name of Object.keys(stored.versions)) {
-    const own = stored.versions[name] as FieldVersion;
+  const none = new JsonRecord();
+  if (stored.revision === 0) return { ...stored, versions: {}, document: none };
+  const versions = Object.entries(stored.versions).map(([name, own]): [string, FieldVersion] => {
     const again = confirmedAt === null ? own : ([confirmedAt, confirmedRank ?? 0, own[2]] as const);
     // Workers of an earlier build write newer versions, and leave the two columns as they are.
-    row.versions[name] = isHigher(again, own) ? again : own;
-  }
-  if (row.tombstone) return { ...row, document: {} };
+    return [name, isHigher(again, own) ? again : own];
+  });
+  const row = { ...stored, versions: Object.fromEntries(versions) };
+  if (row.tombstone) return { ...row, document: none };
   const bytes = readIntact({ callId: row.callId, body, digest });
-  return { ...row, document: bytes === undefined ? null : (readRecord(bytes).value as CallDocument) };
+  return { ...row, document: bytes === undefined ? null : (readRecord(bytes).value as JsonRecord) };
 };
 
 /** The version of every field, where one record said them all again; undefined otherwise. @param before the row as it is stored */
@@ -173,8 +173,9 @@ export const foldIntoLedger = async (
   await fetchDocuments(tx, rows, wanted);
   // Nothing of a lost document counts: the record that needs it writes all of its own values.
   const lost = new Set(wanted.filter((id) => rowOf(rows, id).document === null));
-  await rules.onLost?.([...lost].filter((id) => Object.keys(rowOf(rows, id).versions).length > 0));
-  for (const id of lost) rows.set(id, { ...rowOf(rows, id), versions: {}, document: {} });
+  const unnoted = [...lost].filter((id) => Object.keys(rowOf(rows, id).versions).length > 0);
+  if (unnoted.length > 0) await rules.onLost?.(unnoted);
+  for (const id of lost) rows.set(id, { ...rowOf(rows, id), versions: {}, document: new JsonRecord() });
   for (const [id, row] of rows)
     if (privacy !== undefined && isOlder(row)) rows.set(id, foldRules(row, privacy.sanitize, privacy.version));
   const moved = foldCalls(rows, byCall, rules)
@@ -227,24 +228,26 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
 
 /** The records of a call after the rules on the values that any of them names. */
 const shareKnown = (row: LedgerRow, list: readonly PreparedObservation[], { sanitize, version }: FoldedRules) => {
-  const known = joinKnown(...[row.document, ...list.map(({ fields }) => fields)].map((fields) => fields?.[knownField]));
+  const known = joinKnown(
+    ...[row.document, ...list.map(({ fields }) => fields)].map((fields) => fields?.value(knownField)),
+  );
   const { document } = row;
   return {
     row:
       document && row.revision > 0 && lacks(document, known)
-        ? foldRules({ ...row, document: withField(document, knownField, known) }, sanitize, version)
+        ? foldRules({ ...row, document: document.with({ [knownField]: known }) }, sanitize, version)
         : row,
     list: list.map((one) => withKnown(one, known, sanitize)),
   };
 };
 
-const lacks = (fields: CallDocument, known: readonly unknown[]): boolean =>
-  known.length > joinKnown(fields[knownField]).length;
+const lacks = (fields: JsonRecord, known: readonly unknown[]): boolean =>
+  known.length > joinKnown(fields.value(knownField)).length;
 
 /** A record after the rules on values that others of its call name. */
 export const withKnown = (one: PreparedObservation, known: readonly unknown[], sanitize: FoldedRules['sanitize']) =>
   lacks(one.fields, known)
-    ? prepareObservation(sanitize({ ...one, fields: withField(one.fields, knownField, known) }))
+    ? prepareObservation(sanitize({ ...one, fields: one.fields.with({ [knownField]: known }) }))
     : one;
 
 /** A record that came in without rules has no version, and neither has its document. */
@@ -361,7 +364,7 @@ const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids
   if (ids.length === 0) return;
   for (const { callId, revision, document } of await readDocuments(tx, sql`call_id = ANY(${ids})`, true)) {
     const row = rowOf(rows, callId);
-    if (row.revision === revision) rows.set(callId, { ...row, document });
+    if (row.revision === revision) rows.set(callId, { ...row, document: new JsonRecord(document) });
   }
 };
 
@@ -399,8 +402,8 @@ const writtenRows = (rows: readonly LedgerRow[], processedField: string, before?
       confirmedAt: confirmed?.[0],
       confirmedRank: confirmed?.[1],
       hasDocument: row.document !== null,
-      timestamp: timeAt(row.document, 'timestamp'),
-      processed: timeAt(row.document, processedField),
+      timestamp: parseTimestamp(row.document?.at('timestamp')),
+      processed: parseTimestamp(row.document?.at(processedField)),
       changes: Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges),
     };
   });
@@ -464,8 +467,8 @@ const copyRows = async (tx: Transaction, rows: readonly LedgerRow[], processedFi
 /** Utterances that rules replaced unread. Nearly no transcript is parsed for it. */
 const sumUnread = (rows: readonly LedgerRow[]): number =>
   rows.flatMap(({ document, rules }) => {
-    const mayHave = rules !== null && bytesOf(document ?? {}, 'transcript_json')?.includes('"unread"') !== false;
-    return mayHave ? listUnread(document?.transcript_json) : [];
+    const mayHave = rules !== null && document?.json('transcript_json')?.includes('"unread"') !== false;
+    return mayHave ? listUnread(document?.value('transcript_json')) : [];
   }).length;
 
 /** Unknown subjects are listed only on request. */
@@ -481,7 +484,7 @@ const writeDocuments = async (
   // Also of calls that are new: somebody may have deleted their rows of the ledger alone.
   await tx.query`DELETE FROM ledger_documents WHERE call_id = ANY(${rows.map(({ callId }) => callId)})`;
   const bodies = await packDocuments(rows);
-  const subjects = rows.map(({ document, rules }) => index?.whileFolded(document ?? {}, rules));
+  const subjects = rows.map(({ document, rules }) => index?.whileFolded(document?.toJSON() ?? {}, rules));
   const writer = new BinaryCopyWriter();
   rows.forEach((row, at) => {
     const hashes = subjects[at];

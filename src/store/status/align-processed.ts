@@ -1,5 +1,6 @@
 /** Ends of processing of calls that the ledger took by another field, or by an earlier version, which read no path. */
-import { timeAt } from '../../lib/timestamps.ts';
+import { valueAt } from '../../lib/parse-json.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { sql, toTimestamp, unnest } from '../../postgres/database.ts';
 import { readDocumentPages } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
@@ -15,7 +16,7 @@ export const alignProcessed = async (store: Store, field: string): Promise<void>
   if ((await keepMeta(store, 'processed_field', field.includes('.') ? '' : field)) === field) return;
   for await (const page of readDocumentPages(store, sql`body <> ''`))
     await withdrawProof(store, async (tx, withdraw) => {
-      const read = page.map((call) => ({ ...call, end: timeAt(call.document, field) }));
+      const read = page.map((call) => ({ ...call, end: parseTimestamp(valueAt(call.document, field)) }));
       const changed =
         await tx.column<string>`UPDATE ledger l SET processed_at = ${toTimestamp('u.end')}, revision = l.revision + 1
           FROM ${unnest(read, { callId: 'text', revision: 'int', end: 'float8' })}

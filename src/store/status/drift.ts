@@ -1,10 +1,9 @@
 /** Differences between records and the known fields of their source, with their first time. */
 
-import { type CallDocument, callFields } from '../../../schemas/call.ts';
+import { callFields } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import { knownField } from '../../calls/own-fields.ts';
-import { bytesOf } from '../../lib/json-record.ts';
-import { jsonType } from '../../lib/parse-json.ts';
+import type { JsonRecord } from '../../lib/json-record.ts';
 import { type Queryable, unnest } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
@@ -120,14 +119,13 @@ const keyOf = ({ kind, field }: DriftFinding): string => `${kind} ${field}`;
 const sumOf = (types: FieldCounts): number => [...types.values()].reduce((sum, times) => sum + times, 0);
 
 /** Counts the top-level fields of one record; fields kept as bytes stay unparsed. */
-const countFields = (state: Watched, document: CallDocument): void => {
+const countFields = (state: Watched, record: JsonRecord): void => {
   state.records++;
-  for (const name of Object.keys(document)) {
+  for (const name of record.names) {
     if (name === knownField) continue;
-    const bytes = bytesOf(document, name);
     const types = state.fields.get(name) ?? new Map<string, number>();
     state.fields.set(name, types);
-    const type = bytes === undefined ? jsonType(document[name]) : typeOfBytes(bytes);
+    const type = record.type(name);
     types.set(type, (types.get(type) ?? 0) + 1);
   }
 };
@@ -144,9 +142,6 @@ const listFindings = (source: string, { fields, records }: Watched, before: Read
     ...vanished.map((field) => ({ ...gone, field })),
   ];
 };
-
-/** No number and no literal is long enough to be kept as bytes. */
-const typeOfBytes = (bytes: Buffer): string => (bytes[0] === 0x7b ? 'object' : bytes[0] === 0x5b ? 'array' : 'string');
 
 const findingsOf = (source: string, field: string, types: FieldCounts): DriftFinding[] => {
   const findings: DriftFinding[] = [];

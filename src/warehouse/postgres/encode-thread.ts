@@ -1,7 +1,6 @@
 /** A thread that encodes the calls that it is sent; see `encoder.ts`. */
-import type { CallDocument } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
-import { bare, defineEncoded } from '../../lib/json-record.ts';
+import { JsonRecord } from '../../lib/json-record.ts';
 import { answerWith } from '../../lib/thread.ts';
 import { createEncoder, type EncoderTask } from './encoder.ts';
 
@@ -11,9 +10,8 @@ export default ({ layout, guard, options, memories, calls }: EncoderTask) => {
   // Each has its memory to itself: see `taskOf`.
   const all = memories.map(({ buffer }) => Buffer.from(buffer));
   const loads = calls.map(({ fields, rest, ...row }) => {
-    const document: CallDocument = Object.assign(bare(), JSON.parse(rest));
-    for (const [name, memory, from, to] of fields)
-      defineEncoded(document, name, (all[memory] as Buffer).subarray(from, to));
+    const large = fields.map(([name, memory, from, to]) => [name, all[memory]?.subarray(from, to)] as const);
+    const document = new JsonRecord(JSON.parse(rest)).with(Object.fromEntries(large));
     return { revision: row.revision, flatten: () => flattenCall({ ...row, document }, options).rows };
   });
   const encoded = createEncoder(layout)(guard, loads);

@@ -2,7 +2,6 @@
 import type { Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { childTables, guardColumns, tableOf } from '../../../schemas/tables.ts';
 import { findBuilt } from '../../lib/find-built.ts';
-import { bare, bytesOf } from '../../lib/json-record.ts';
 import { runOnThread } from '../../lib/thread.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../content-hash.ts';
@@ -136,9 +135,7 @@ const sharedBytes = 64 * 1024;
 
 /** Large fields stay the bytes in which they came: nothing is parsed or written for the message. */
 const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[], ownsBytes: boolean): EncoderTask => {
-  const large = sources.flatMap(({ row: { document } }) =>
-    Object.keys(document ?? {}).flatMap((name) => bytesOf(document ?? {}, name) ?? []),
-  );
+  const large = sources.flatMap(({ row: { document } }) => Object.values(document?.held ?? {}).filter(Buffer.isBuffer));
   // Pages go as they came; of other memories the thread gets a copy.
   const isPage = ({ buffer }: Buffer): boolean => ownsBytes && buffer.byteLength > sharedBytes;
   const pages = [...new Set(large.filter(isPage).map(({ buffer }) => buffer))];
@@ -152,15 +149,13 @@ const taskOf = (layout: Layout, guard: LoadGuard, sources: readonly CallSource[]
   };
   const calls = sources.map(({ row }): EncoderTask['calls'][number] => {
     const { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules } = row;
-    const document = row.document ?? {};
     const fields: SentField[] = [];
-    const rest = bare();
-    for (const name of Object.keys(document)) {
-      const field = bytesOf(document, name);
-      if (field === undefined) rest[name] = document[name];
-      else fields.push([name, ...place(field)]);
-    }
-    return { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields, rest: JSON.stringify(rest) };
+    const others: [string, unknown][] = [];
+    for (const [name, held] of Object.entries(row.document?.held ?? {}))
+      if (Buffer.isBuffer(held)) fields.push([name, ...place(held)]);
+      else others.push([name, held]);
+    const rest = JSON.stringify(Object.fromEntries(others));
+    return { callId, revision, firstSeenAt, changedAt, sourceDeletedAt, rules, fields, rest };
   });
   // Not the rest of a layout: as given, it has the URL of the database.
   const { schema, documents } = layout;

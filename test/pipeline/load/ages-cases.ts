@@ -2,6 +2,7 @@
 
 import { expect } from 'vitest';
 import { createAges } from '../../../src/calls/age.ts';
+import { JsonRecord } from '../../../src/lib/json-record.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
@@ -36,7 +37,12 @@ export const keepForAYear = async (
   const read = async (source: 'poll' | 'import', at: number, unseen: readonly string[]): Promise<void> => {
     const observations = [...perDay, ...unseen].map((call) => {
       const fields = recordOf(at, call);
-      return { callId: fields.unique_id, source, observedAt: (begin + today * day) * 1_000, fields };
+      return {
+        callId: fields.unique_id,
+        source,
+        observedAt: (begin + today * day) * 1_000,
+        fields: new JsonRecord(fields),
+      };
     });
     await pipeline.observe(observations, deps);
   };

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { type CallDocument, callFields } from '../../../schemas/call.ts';
 import { flattenCall, flattenVersion } from '../../../src/calls/flatten.ts';
 import { emptyRow } from '../../../src/calls/fold.ts';
-import { bare, defineEncoded, readRecord } from '../../../src/lib/json-record.ts';
+import { JsonRecord, readRecord } from '../../../src/lib/json-record.ts';
 import { digestedColumns } from '../../../src/warehouse/content-hash.ts';
 import { createEncoder, createThreadedEncoder, type EncodedCalls } from '../../../src/warehouse/postgres/encoder.ts';
 import { digestRows } from '../../support/digest-tables.ts';
@@ -101,7 +101,7 @@ test('every batch is loaded whole, reads back as flatten made it, and a thread e
         const callId = `${'漢'.repeat(next % 3 === 0 ? 500 : 1)}${next++}`;
         const observation = observationOf(callId, 1, { ...fields, unique_id: callId }, 'webhook');
         const { value } = readRecord(Buffer.from(JSON.stringify(observation.fields)));
-        return n % 2 === 0 ? observation : { ...observation, fields: value as CallDocument };
+        return n % 2 === 0 ? observation : { ...observation, fields: value as JsonRecord };
       });
       const { folded, written } = await pipeline.observe(observations);
       expect([folded.rejected, written]).toEqual([0, { main: documents.length }]);
@@ -128,9 +128,8 @@ test('a thread gets the memory of a page though another memory has some fields',
   const page = Buffer.from(new Uint8Array(Buffer.from(json.repeat(20))));
   const rendered = Buffer.from(json);
   const loads = Array.from({ length: 21 }, (_, n) => {
-    const fields: CallDocument = bare();
     const from = n * json.length;
-    defineEncoded(fields, 'transcript_json', n === 20 ? rendered : page.subarray(from, from + json.length));
+    const fields = new JsonRecord({ transcript_json: n === 20 ? rendered : page.subarray(from, from + json.length) });
     const row = { ...emptyRow, callId: `call ${n}`, revision: 1, document: fields };
     return { revision: 1, source: { row, options: {} }, flatten: () => flattenCall(row).rows };
   });

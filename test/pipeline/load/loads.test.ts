@@ -5,7 +5,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import { transient } from '../../../src/lib/errors.ts';
-import { bytesOf } from '../../../src/lib/json-record.ts';
+import type { JsonRecord } from '../../../src/lib/json-record.ts';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { createPipeline, ingest } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
@@ -69,7 +69,7 @@ const readPage = async (ids: readonly string[]) => {
   if (typeof page === 'string') throw new Error(page);
   const observations = [...page.parts(1e9)].flat().map(({ value }, n) => ({
     ...observation(ids[n] as string, n),
-    fields: value as Observation['fields'],
+    fields: value as JsonRecord,
   }));
   return { page, observations };
 };
@@ -85,7 +85,7 @@ test('a load takes the memory of its page, and writes only the calls that the wa
   const folded = await ingest(deps, { observations, origin: 'test', done });
   expect(await folded.load()).toEqual({ main: 30 });
   expect([done.mock.calls, page.size > 256 * 1024]).toEqual([[[true]], true]);
-  const transcript = folded.changed.map(({ document }) => bytesOf(document ?? {}, 'transcript_json')?.length);
+  const transcript = folded.changed.map(({ document }) => document?.json('transcript_json')?.length);
   expect(new Set(transcript)).toEqual(new Set([0]));
   const said =
     'SELECT count(*)::int AS n, sum(word_count)::int AS words, min(word_starts[2]) AS second FROM utterances';
@@ -107,9 +107,7 @@ test('pages of several windows that come at once share a load, which takes their
   });
   expect(await Promise.all(changed)).toEqual([40, 40, 41]);
   expect([given, done.mock.calls]).toEqual([[120], [[true], [true], [true]]]);
-  const kept = pages
-    .flatMap((page) => page.observations)
-    .map(({ fields }) => bytesOf(fields, 'transcript_json')?.length);
+  const kept = pages.flatMap((page) => page.observations).map(({ fields }) => fields.json('transcript_json')?.length);
   expect(new Set(kept)).toEqual(new Set([0]));
   const counted = 'SELECT count(*)::int AS calls, sum(word_count)::int AS words FROM calls';
   expect(await pipeline.warehouse.query(counted)).toEqual([{ calls: 120, words: 119 * 120 + 1 }]);

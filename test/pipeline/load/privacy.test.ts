@@ -15,7 +15,7 @@ import { storedData } from '../../../scripts/stored-data.ts';
 import { holdsValues, type LedgerRow, prepareObservation } from '../../../src/calls/fold.ts';
 import { joinKnown } from '../../../src/calls/own-fields.ts';
 import { privacyChecks } from '../../../src/cli/commands/doctor/check.ts';
-import { defineEncoded } from '../../../src/lib/json-record.ts';
+import { JsonRecord } from '../../../src/lib/json-record.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
@@ -78,8 +78,8 @@ const send = async (bodies: readonly string[], { admit } = privacy): Promise<voi
 const observe = async (way: 'poll' | 'import'): Promise<void> => {
   const observations = ids(way).map((callId, index): Observation => {
     const fields: Record<string, unknown> = recordOf(callId, index);
-    if (way === 'poll') defineEncoded(fields, 'transcript_json', Buffer.from(JSON.stringify(fields.transcript_json)));
-    return { callId, source: way, observedAt: 1_700_000_000_000_000, fields };
+    const large = way === 'poll' && { transcript_json: Buffer.from(JSON.stringify(fields.transcript_json)) };
+    return { callId, source: way, observedAt: 1_700_000_000_000_000, fields: new JsonRecord({ ...fields, ...large }) };
   });
   const refused = { reason: 'not JSON', source: way, origin: 'list', receivedAt: new Date() };
   const rejected = broken(`${way}-broken`).map((body) => ({ ...refused, body: Buffer.from(body) }));
@@ -294,9 +294,9 @@ test('values that one record of a call names go from the transcripts of all, in 
   // A comparison finds no difference in a record that names fewer values than its call.
   const listed = prepareObservation(sanitize(polledAt('named-first', later + 180, { ...heard, metadata: null })));
   const held = (await readRows(pipeline.store, ['named-first'])).get('named-first') as LedgerRow;
-  const row = { ...held, document: { ...held.document, metadata: null } };
+  const row = { ...held, document: held.document?.with({ metadata: null }) ?? null };
   expect(holdsValues(row, listed)).toBe(false);
-  expect(holdsValues(row, withKnown(listed, joinKnown(held.document?.callsync_known), sanitize))).toBe(true);
+  expect(holdsValues(row, withKnown(listed, joinKnown(held.document?.value('callsync_known')), sanitize))).toBe(true);
   await pipeline.observe([polledAt('said-first', 1, heard)], named);
   await pipeline.observe([polledAt('said-first', 2, contact)], named);
   await pipeline.observe([polledAt('at-once', 1, heard), polledAt('at-once', 2, contact)], named);

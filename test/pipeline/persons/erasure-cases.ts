@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../../src/lib/errors.ts';
+import { JsonRecord } from '../../../src/lib/json-record.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
@@ -117,7 +118,7 @@ export const eraseUnderRestores = async (
       else if (way === 2) bodies.push({ body: text.slice(0, -2), deliveryId });
       else {
         const source = way === 3 ? 'poll' : 'import';
-        observed.push({ callId, source, observedAt: 1_740_000_000_000_000 + round, fields });
+        observed.push({ callId, source, observedAt: 1_740_000_000_000_000 + round, fields: new JsonRecord(fields) });
         const body = Buffer.from(text.slice(0, -1));
         if (index % 4 === 0) rejected.push({ reason: 'no JSON', source, origin: 'list', receivedAt: new Date(), body });
       }

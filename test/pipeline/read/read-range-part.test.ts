@@ -273,9 +273,9 @@ const figures = async () => (await readHealth(pipeline.store)).rereads;
 const seen = async () => {
   const [first] = (await readSimulated(service.source, wholeRange(service.simulator, 'timestamp'))).seen.values();
   const { callId, fields, observedAt } = first ?? observationOf('none', 0);
-  const told = { ...fields, status: 'as the webhook said' };
+  const told = { ...fields.held, status: 'as the webhook said' };
   await pipeline.observe([observationOf(callId, observedAt - 1, told, 'webhook')]);
-  return { callId, status: fields.status };
+  return { callId, status: fields.value('status') };
 };
 const statusOf = async (callId: string) => (await pipeline.rowOf(callId))?.document?.status;
 

@@ -42,7 +42,7 @@ const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unk
   'is too old': age('calls'),
   'comes under other rules': (id) => {
     const sanitize = (one: Observation) =>
-      one.callId === id ? { ...one, fields: { ...one.fields, status: 'x' } } : one;
+      one.callId === id ? { ...one, fields: one.fields.with({ status: 'x' }) } : one;
     const admit = (body: Buffer) => ({ body, bodyHash: body });
     return applyRules(site.here.deps, { version: `rules of ${id}`, sanitize, admit });
   },
