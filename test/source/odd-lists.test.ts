@@ -163,9 +163,12 @@ test('a total of 0 and no array do not show that the array is where it was looke
   await expect(reading).rejects.toMatchObject({ code: 'LIST_SHAPE', kind: 'terminal' });
 });
 
-test('behind its last page, a list refuses, although pages of two, the most that it gives, leave calls out', async () => {
-  const answer: Answer = ({ page, records }) => (page > 1 ? [422, {}] : { data: records.slice(0, 2) });
-  expect((await read(60, paged, answer)).seen).toBe(60);
+const isShown = ({ timestamp }: { timestamp: string }) => hash32(8, Date.parse(timestamp) / 1000) % 10 < 2;
+test.each<[string, number, Answer]>([
+  ['refuses, behind two calls', 60, ({ page, records }) => (page > 1 ? [422, {}] : { data: records.slice(0, 2) })],
+  ['is empty, behind some calls', 13, (of) => ({ data: of.page > 1 ? [] : of.records.filter(isShown) })],
+])('a list is cut whose second page %s of the first', async (_, count, answer) => {
+  expect((await read(60, paged, answer)).seen).toBe(count);
 });
 
 test.each<[string, Answer]>([

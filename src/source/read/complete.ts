@@ -23,9 +23,9 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
   let before: Listing | undefined;
   for (let tries = maxDisagreements; tries > 0; tries--) {
     const latest = yield* askList(asked);
-    const pass = way === 'total' && before !== undefined ? unite(before, latest) : latest;
-    const limit = limitOf(view, query, pass);
-    if (limit !== undefined) return cut(limit, pass);
+    const pass = way === 'total' ? unite(before, latest) : latest;
+    if (pass.tooLarge) return cut('too_large', pass);
+    if (isRoundAnswer(view, query, pass)) return cut('looks_truncated', pass);
     const isAlike = namesAlike(before, latest);
     let found = isAlike ? done('second_listing', pass) : prove(view, way, pass);
     if (found === 'compare' && endsAlike(view, query, pass)) return cut('ends_alike', pass);
@@ -40,10 +40,6 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
 }
 
 const askFor = (way: Proof, query: ListQuery): ListQuery => (way === 'page_overlap' ? { ...query, overlap: 1 } : query);
-
-/** The sign that a query holds more than came. */
-const limitOf = (view: View, query: ListQuery, pass: Listing): 'too_large' | 'looks_truncated' | undefined =>
-  pass.tooLarge ? 'too_large' : isRoundAnswer(view, query, pass) ? 'looks_truncated' : undefined;
 
 /** Possible proofs of completeness. */
 type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'page_overlap' | 'second_listing';
@@ -75,7 +71,9 @@ const prove = (view: View, way: Proof, pass: Listing): Done | 'compare' | undefi
 /** One response is one state of the list: nothing can slip between its pages. */
 const proveByOne = (view: View, pass: Listing): Done | undefined => {
   if (pass.pages === 1 && agreesWithTotal(pass)) return done('total', pass);
-  return pass.lastTotal === undefined && isOnePage(view, pass) ? done('one_response', pass) : undefined;
+  // A second page was asked for only to see that nothing follows an empty first one.
+  const isOnePage = (pass.pages === 1 && !endsFull(view, pass)) || pass.rows === 0;
+  return pass.lastTotal === undefined && isOnePage ? done('one_response', pass) : undefined;
 };
 
 const agreesWithTotal = ({ lastTotal, ids, isSteady }: Listing): boolean => lastTotal === ids.size && isSteady;
@@ -100,10 +98,6 @@ const closes = ({ learned, leadsOn }: View, listings: readonly Listing[], gaps: 
       return place !== undefined && place === other && !(behind === undefined && endsFull);
     }),
   );
-
-/** A second page was asked for only to see that nothing follows an empty first one. */
-const isOnePage = (view: View, pass: Listing): boolean =>
-  (pass.pages === 1 && !endsFull(view, pass)) || pass.rows === 0;
 
 /** A list that cannot be cut allows no second look at a part, so only a round number reveals a cap. */
 const isRoundAnswer = ({ list }: View, { window }: ListQuery, { ids, lastTotal }: Listing): boolean => {
@@ -179,9 +173,9 @@ const holdsAll = (many: Keyed, few: Keyed): boolean => [...few.keys()].every((ke
  * If no call joins and the total never moved, every pass saw parts of the same set. Calls of one instant may come in
  * another order each time, and a later pass brings skipped ones.
  */
-const unite = (before: Listing, latest: Listing): Listing => {
+const unite = (before: Listing | undefined, latest: Listing): Listing => {
   const total = latest.lastTotal;
-  const isSteady = total !== undefined && latest.isSteady && before.isSteady && before.lastTotal === total;
+  const isSteady = total !== undefined && latest.isSteady && before?.isSteady && before.lastTotal === total;
   return isSteady ? { ...latest, ids: new Map([...before.ids, ...latest.ids]) } : latest;
 };
 
@@ -205,13 +199,16 @@ function* bringsNothingElse(view: View, query: ListQuery, pass: Listing): Judge<
 
 /**
  * A size with which pages end elsewhere, also where the service gives fewer records than asked for; 0 where none is. Where
- * calls come twice, ends nearby may fall on the rows of one call, and those of half a page fall on every second end.
+ * calls come twice, ends nearby may fall on the rows of one call, and those of half a page fall on every second end. The end
+ * of a single page may fall on records that the service leaves out.
  */
 const smallerPage = (view: View, pass: Listing): number => {
   const { learned } = view;
   const pageSize = sizeOf(view) ?? 1;
   const size = pass.rows > learned.page ? Math.min(pageSize, learned.page) : pageSize;
-  return Math.min(size - 1, namesTwice(pass) ? Math.ceil(size * 0.62) : size);
+  // A single page stays one, unless the service leaves records out.
+  const least = pass.gaps.length === 0 ? pass.rows + 1 : namesTwice(pass) ? 0 : size;
+  return Math.min(size - 1, Math.max(least, Math.ceil(size * 0.62)));
 };
 
 type Tried = readonly [found: Done | undefined, triesLeft: number];
@@ -223,15 +220,15 @@ function* compareSecondListing(view: View, query: ListQuery, pass: Listing, trie
   const listings = [pass];
   const asked = sizeOf(view);
   // Pages end elsewhere in each listing: replicas that answer in turn would let the same calls slip between them again.
-  const isElsewhere = pass.pages > 1 || endsFull(view, pass);
   let size = smallerPage(view, pass);
   for (let left = tries; left > 0; left--, size--) {
-    const listing = yield* askQuietly({ ...query, ...(isElsewhere && size > 0 && { pageSize: size }) });
+    // Calls that smaller pages lack have left only if the usual ones lack them too.
+    const listing = yield* askQuietly({ ...query, ...(listings.length % 2 > 0 && size > 0 && { pageSize: size }) });
     // The service has shown that it ignores the size: pages end elsewhere only in another window.
     if (sizeOf(view) !== asked) return [undefined, left];
     if (provesNothing(listing)) continue;
     const [named, ids] = [insideIds(listings.at(-1) ?? pass), insideIds(listing)];
-    if (mayMiss(listing) || !holdsAll(named, ids)) return [undefined, left];
+    if (!holdsAll(named, ids) || mayMiss(listing, pass)) return [undefined, left];
     const isWhole = asked === undefined || closes(view, listings, openGaps(listing));
     if (ids.size === named.size && isWhole) return [done('second_listing', pass, { ids }), left];
     listings.push(listing);
@@ -246,8 +243,14 @@ const canClose = (view: View, query: ListQuery, pass: Listing): boolean =>
 /** Fewer calls than the total of the listing. */
 const provesNothing = (listing: Listing): boolean => lacksCalls(listing) && !hasAllRows(listing) && !listing.tooLarge;
 
-/** Rows that come again on a later page may stand for calls that were passed over: only passes that agree say so. */
-const mayMiss = (listing: Listing): boolean => listing.tooLarge || (lacksCalls(listing) && !isClean(listing));
+/**
+ * Rows that come again on a later page may stand for calls that were passed over: only passes that agree say so. Fewer rows of the
+ * calls of another pass were left out after the pages were cut, and other calls perhaps with them.
+ */
+const mayMiss = (listing: Listing, other = listing): boolean =>
+  listing.tooLarge ||
+  (lacksCalls(listing) && !isClean(listing)) ||
+  (isClean(other) && listing.rows < other.rows && listing.ids.size === other.ids.size);
 
 /**
  * Cuts a window in the middle of its calls. Where all are within one step, it is cut before and behind that step. Where
