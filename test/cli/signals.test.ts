@@ -30,7 +30,7 @@ test.each([
     operations: { enabled: false },
   };
   await writeFile(config, stringify(settings));
-  const { child } = startProgram(['doctor', '--config', config]);
+  const { child } = startProgram(['query', 'SELECT pg_sleep(300)', '--config', config]);
   onTestFinished(async () => {
     await endProcess(child, 'SIGTERM');
     // Leftovers of a failed test.
