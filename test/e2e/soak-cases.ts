@@ -25,6 +25,7 @@ export interface Sample {
 }
 
 const minuteMs = 60_000;
+export const leastFaults = 9;
 const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * minuteMs).toISOString();
 
 /** @param pace seconds of a fault at most, of a pause after it at most, between samples, and between syncs */
@@ -56,7 +57,9 @@ export const soak = async (
   await until('the first calls are here', async () => Number((await countRows(site.warehouse)).calls) >= 50);
 
   const begun = Date.now();
-  const goesOn = (): boolean => Date.now() - begun < minutes * minuteMs;
+  const faults: Record<string, number> = {};
+  // On a loaded machine, longer.
+  const goesOn = (): boolean => Date.now() - begun < minutes * minuteMs || Object.keys(faults).length < leastFaults;
   const processes = { worker, receiver };
   const samples: Sample[] = [];
   const takeSamples = async (): Promise<void> => {
@@ -66,7 +69,6 @@ export const soak = async (
       await delay(pace.sample * 1000);
     }
   };
-  const faults: Record<string, number> = {};
   const random = randomStream(seed);
   const disturb = async (): Promise<void> => {
     // Each fault of each server, in another order each time.
