@@ -239,11 +239,12 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     names.length === changes.length ? held : Object.fromEntries(changes.map((name) => [name, held[name]]));
   const document = row.document.with(brought);
   const revision = row.revision + 1;
-  const changed = changes.map((name): [string, FieldChange] => {
+  // The first revision changes nothing.
+  const changed = (row.revision === 0 ? [] : changes).map((name): [string, FieldChange] => {
     const kind = kindOf(own(row.versions, name), observation.hashes[name]);
     return [name, [revision, observation.observedAt, sourceRank[observation.source], kind]];
   });
-  const fieldChanges = row.revision === 0 ? row.fieldChanges : { ...row.fieldChanges, ...Object.fromEntries(changed) };
+  const fieldChanges = { ...row.fieldChanges, ...Object.fromEntries(changed) };
   return {
     ...row,
     ...seen,
