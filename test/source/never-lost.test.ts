@@ -25,12 +25,8 @@ const readAll = async (options: SimulatorOptions, list: List = activate, axis = 
     results.push(reading.result);
   }
   const missing = missingFrom(await listedIds(simulator), seen);
-  return {
-    missing,
-    results,
-    problems: results.flatMap(({ problems }) => problems),
-    requests: sumOf(results, 'requests'),
-  };
+  const problems = results.flatMap((result) => result.problems);
+  return { missing, results, problems, requests: sumOf(results, 'requests') };
 };
 
 const sumOf = (results: readonly WindowResult[], what: 'repeated' | 'requests') =>
@@ -138,11 +134,13 @@ test.each(['page', 'no_parameters', 'bare_inclusive', 'silent_cap'])(
   '%s, whose paging nobody configured, is never complete',
   async (dialect) => {
     const records = { page: 'items', silent_cap: 'data' }[dialect] ?? '';
-    const read = await readAll({ dialect }, { records }, 'timestamp');
-    for (const result of read.results) {
-      const reasons = result.parts.map(({ reason }) => reason);
-      expect([result.shown, reasons]).toEqual(['none', ['source.list.pagination is not configured']]);
-      expect(result.problems.map(({ problem }) => problem)).toContain('paging_unknown');
+    const { results } = await readAll({ dialect }, { records }, 'timestamp');
+    for (const { shown, parts, problems } of results) {
+      expect([shown, ...parts.map(({ reason }) => reason)]).toEqual([
+        'none',
+        'source.list.pagination is not configured',
+      ]);
+      expect(problems.map(({ problem }) => problem)).toContain('paging_unknown');
     }
   },
 );
