@@ -31,12 +31,12 @@ const batchBytes = 32 * 1024 * 1024;
 
 /**
  * The oldest waiting deliveries, locked, with known outcomes of their bodies. Deliveries that another transaction holds
- * stay with it. The array selects them once, not again for each row.
+ * stay with it. The array selects them once, not again for each row. A delivery without its body holds up no other.
  */
 export const lockPendingDeliveries = async (tx: Transaction, limit: number) => {
   const waiting = sql`SELECT seq, body FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT ${limit}`;
   const deliveries = await tx.query<PendingDelivery>`
-      SELECT seq, delivery_id AS "deliveryId", body, body_hash AS "bodyHash",
+      SELECT seq, delivery_id AS "deliveryId", coalesce(body, '') AS body, coalesce(body_hash, '') AS "bodyHash",
             privacy_version AS "privacyVersion", ${toMicros('received_at')} AS "receivedAt"
        FROM inbox WHERE seq = ANY(ARRAY(SELECT seq FROM (${firstBodiesSql(waiting, sql`seq`, batchBytes)}) p))
         AND outcome = 'pending' ORDER BY seq FOR UPDATE SKIP LOCKED`;
