@@ -117,8 +117,7 @@ export const addVerdict = async (store: Store, verdict: Verdict, before?: Withdr
     await lockChain(tx, verdict.warehouse);
     const isOld =
       before !== undefined && isVoid(windowOf(verdict), before, await readWithdrawals(tx, verdict.warehouse));
-    const unhealed = await listKept(tx, why?.unhealed ?? []);
-    const said = why && { ...why, unhealed };
+    const said = why && { ...why, unhealed: await listKept(tx, why.unhealed) };
     const compared = await insertVerdict(tx, keys, verdict, said);
     // The counts of the comparison stay, for healed calls are healed.
     return isOld && isGood(verdict) ? await insertVerdict(tx, keys, { ...verdict, ...withdrawal }, said) : compared;
@@ -370,14 +369,19 @@ export const provenRanges = (verdicts: readonly Judged[], level: ProofLevel = {}
 
 type RangeOfWarehouses = { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] };
 
-/** Parts of a range without a good verdict at a level, per warehouse, in the present ledger. */
+/**
+ * Parts of a range without a good verdict at a level, per warehouse, in the present ledger.
+ * @param keys given, a verdict that somebody altered or added proves nothing
+ */
 export const findUnproven = async (
   store: Store,
-  { axis, range, warehouses, level }: RangeOfWarehouses & { readonly level: ProofLevel },
+  { axis, range, warehouses, level, keys }: RangeOfWarehouses & { readonly level: ProofLevel; keys?: ProofKeys },
 ): Promise<Record<string, Range[]>> => {
   // All of them, because a good verdict of a lower level takes nothing back.
-  const verdicts = await readVerdicts(store)`
+  const stored = await readVerdicts(store)`
       WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${overlaps(range)} ORDER BY verdict_id`;
+  const isSigned = (one: StoredVerdict): boolean => keys === undefined || digestVerdict(keys, one) === one.digest;
+  const verdicts = stored.map((one): StoredVerdict => (isSigned(one) ? one : { ...one, outcome: 'unproven' }));
   return Object.fromEntries(
     warehouses.map((name) => {
       const mine = verdicts.filter((one) => one.warehouse === name && one.axis === axis);
@@ -424,8 +428,7 @@ export const readProvenThrough = (store: Store, warehouse: string) =>
     const fold: ProvenFold = { epoch, after, axis, proven: byAxis };
     if (fresh.length > 0) await writeMeta(tx, foldKey(warehouse), fold);
     const begun = await firstReadInstant(tx);
-    const proven = axis === null ? [] : (byAxis[axis] ?? []);
-    const first = proven.find(({ from, to }) => begun !== undefined && from <= begun && to > begun);
+    const first = byAxis[axis ?? '']?.find(({ from, to }) => begun !== undefined && from <= begun && to > begun);
     return { axis, through: first?.to ?? null };
   });
 

@@ -18,7 +18,7 @@ import { observationOf } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, testSecret } from '../../webhook/support/receiver.ts';
-import { day, midnight, openInstallation, useInstallation } from './installation.ts';
+import { comparing, day, midnight, openInstallation, useInstallation } from './installation.ts';
 
 const [from, to] = [midnight(22), midnight(10)];
 const here = useInstallation({ seed: 6, calls: { count: 250, utterances: 4, words: 4, to, from } });
@@ -212,6 +212,12 @@ test('verdicts are a chain that shows a change, in the store or in the copy of t
   };
   const found = (by: number) => `UPDATE verdicts SET calls_found = calls_found + ${by} WHERE verdict_id = 3`;
   expect(await tamper(found(1), found(-1))).toMatchObject({ broken: [3], intact: false });
+  // Their days are compared again.
+  const planned = async () => (await planReconcile(here.deps, comparing, { range: wholeRange() })).windows.length;
+  const before = await planned();
+  await query('UPDATE verdicts SET calls_found = calls_found + 1');
+  expect([before, await planned()]).toEqual([0, 12]);
+  await query('UPDATE verdicts SET calls_found = calls_found - 1');
   const copied = (outcome: string) => `UPDATE wh_main.verdicts SET outcome = '${outcome}' WHERE verdict_id = 3`;
   const inCopy = await tamper(copied('healed'), copied('proven'));
   expect(inCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
