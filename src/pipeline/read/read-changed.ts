@@ -38,15 +38,18 @@ export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, signa
   const before = counts.requests;
   const level = input.level === 'fields' && !canLeaveOut(list) ? 'records' : input.level;
   const pipeline = createPipeline(deps);
-  const { origin, late } = input;
-  const take = (observations: readonly Observation[]) => pipeline.take({ observations, origin, late });
+  const left = new Set<string>();
+  const take = async (observations: readonly Observation[]): Promise<void> => {
+    await pipeline.take({ observations, origin: input.origin, late: input.late });
+    for (const { observation, state } of await comparePage(deps, observations, 'records'))
+      left[state === 'same' ? 'delete' : 'add'](observation.callId);
+  };
   const comparison = await compareListing(deps, { ...input, level }, take, signal);
-  const [fresh, changed] = (['new', 'changed'] as const).map(
-    (state) => new Set([...comparison.calls].filter(([, call]) => call.state === state).map(([id]) => id)),
-  ) as [Set<string>, Set<string>];
+  const idsOf = (is: CallState) =>
+    new Set([...comparison.calls].flatMap(([id, { state }]) => (state === is ? id : [])));
+  const [fresh, changed] = [idsOf('new'), idsOf('changed')];
   const wanted = new Set([...fresh, ...changed]);
-  const isWhole = level === 'records' || wanted.size === 0;
-  const unfetched = isWhole ? [] : await fetchWhole(deps, input, { comparison, wanted, take }, signal);
+  if (level !== 'records' && wanted.size > 0) await fetchWhole(deps, input, { comparison, wanted, left, take }, signal);
   await pipeline.finish();
   return {
     comparison,
@@ -59,9 +62,9 @@ export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, signa
     /** Listed calls of which the ledger held other values. */
     changed,
     /** Whole records that were read. */
-    fetched: wanted.size - unfetched.length,
-    /** Calls whose whole record could not be read although they were listed. */
-    unfetched,
+    fetched: wanted.size - left.size,
+    /** Listed calls whose whole record could not be read, or of which the ledger has other values that it takes for newer. */
+    unfetched: [...left],
     requests: counts.requests - before,
   };
 };
@@ -71,24 +74,24 @@ const fewCalls = 0.03;
 /** Microseconds. More calls are read in windows of this grid within the range, with all others that are there. */
 const cell = 600_000_000;
 
-/** Returns the ids of the calls that the service did not give. */
+/** Fills `left` with the wanted calls; `take` empties it. */
 const fetchWhole = async (
   deps: ReadDeps,
   input: ReadChangedInput,
   work: {
     readonly comparison: ListingComparison;
     readonly wanted: ReadonlySet<string>;
+    readonly left: Set<string>;
     readonly take: (observations: readonly Observation[]) => Promise<unknown>;
   },
   signal: AbortSignal,
-): Promise<string[]> => {
-  const { comparison, wanted, take } = work;
+): Promise<void> => {
+  const { comparison, wanted, left, take } = work;
   const client = deps.source.list;
   const single = client.list.single_path !== undefined;
-  const left = new Set(wanted);
+  for (const callId of wanted) left.add(callId);
   const takeWanted = async (observations: readonly Observation[]): Promise<void> => {
     const asked = observations.filter(({ callId }) => wanted.has(callId));
-    for (const { callId } of asked) left.delete(callId);
     if (asked.length > 0) await take(asked);
   };
   const cellOf = (callId: string): Range[] => {
@@ -105,11 +108,9 @@ const fetchWhole = async (
   }
   if (single) {
     for await (const answers of observeCalls(client, [...left], signal)) {
-      const found = [...answers.values()].filter((answer) => answer.kind === 'observation');
-      await takeWanted(found.map(({ observation }) => observation));
+      await takeWanted([...answers.values()].flatMap((one) => (one.kind === 'observation' ? one.observation : [])));
     }
   }
-  return [...left];
 };
 
 // Compares a listing with the ledger.

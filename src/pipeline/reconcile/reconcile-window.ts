@@ -198,7 +198,7 @@ const describeReasons = (found: JudgedFacts, { reading, goneCount }: ReconciledW
       : []),
     ...(found.listingComplete ? [] : listing),
     ...counted(found.omitted, 'omitted', (calls) => `The service has ${calls} that its list leaves out.`),
-    ...counted(found.unfetched.length, 'unfetched', (calls) => `The service listed ${calls} without whole records.`),
+    ...counted(found.unfetched.length, 'unfetched', (calls) => `The ledger did not take ${calls} as listed.`),
     ...counted(found.unhealed.size, 'unhealed', (calls) => `After loading, ${calls} still differ from the ledger.`),
     ...counted(left, 'unexpected', (calls) => `The warehouse has ${calls} that the ledger does not know.`),
   ];
