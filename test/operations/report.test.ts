@@ -182,5 +182,7 @@ test('the command writes both files, and checks them without a configuration', a
   await runOnServer(database.url, `INSERT INTO callsync.verdicts (warehouse, ${columns}) VALUES ('main', ${verdict})`);
   const stderr = expect.stringContaining('PROOF_ALTERED');
   expect(await folder.run(['report', '--month', '2026-01'])).toMatchObject({ code: 5, stderr });
-  expect(await folder.run(['coverage'])).toMatchObject({ code: 5, stdout: expect.stringContaining('main (1 of 1)') });
+  const stdout = expect.stringContaining('main (1 of 1)');
+  for (const more of [[], ['--day', '2026-01-25']])
+    expect(await folder.run(['coverage', ...more])).toMatchObject({ code: 5, stdout });
 });

@@ -42,21 +42,19 @@ export default leaf({
   within: withStore,
   run: async (options, store, { config }) => {
     const now = nowMicros();
+    const altered = await describeAltered(store);
+    const warning = altered && `${altered} callsync verdicts shows more.`;
     if (options.day !== undefined) {
       const reasons = await explain(config, store, options.day);
       const date = dateOf(options.day / 1000);
-      const isProven = reasons.length === 0;
-      return [
-        tellTimes({ day: date, proven: isProven, reasons }),
-        drawReasons(date, reasons),
-        !isProven && 'incomplete',
-      ];
+      const proven = reasons.length === 0 && altered === undefined;
+      const said = tellTimes({ day: date, proven, reasons, altered });
+      return [said, lines(drawReasons(date, reasons), warning), !proven && 'incomplete'];
     }
     const range = { from: options.from ?? now - defaultDays * dayMicros, to: options.to ?? now };
     const coverage = await readCoverage(store, { range, warehouses: Object.keys(config.warehouses), now });
     const unjudged = await describeUnjudged(config, store, now);
-    const altered = await describeAltered(store);
-    const text = lines(drawCoverage(coverage), unjudged.lines, altered && `${altered} callsync verdicts shows more.`);
+    const text = lines(drawCoverage(coverage), unjudged.lines, warning);
     return [tellTimes({ ...coverage, unjudged, altered }), text, altered !== undefined && 'incomplete'];
   },
 });

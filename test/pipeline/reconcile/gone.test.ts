@@ -249,12 +249,9 @@ test('the rows of calls that the service has deleted stay when the ledger lost t
   expect((await installed.reconcile({ range, force: true })).unproven).toBeGreaterThan(0);
 });
 
-test.each(['fields', 'records'] as const)(
-  'a change that the ledger takes for an old one is no read one: %s',
-  async (level) => {
-    const [edited] = await site.simulator.edit({ random: 1, seed: 11, kinds: ['metadata'], requalify: false });
-    await site.query(`UPDATE ledger SET fields = jsonb_set(fields, '{metadata,0}', '9000000000000000')
+test.each(['fields', 'records'] as const)('a change that the ledger takes for old is left: %s', async (level) => {
+  const [edited] = await site.simulator.edit({ random: 1, seed: 11, kinds: ['metadata'], requalify: false });
+  await site.query(`UPDATE ledger SET fields = jsonb_set(fields, '{metadata,0}', '9000000000000000')
       WHERE call_id = '${edited?.callId}'`);
-    expect(await read(level)).toMatchObject({ unfetched: [edited?.callId] });
-  },
-);
+  expect(await read(level)).toMatchObject({ unfetched: [edited?.callId] });
+});

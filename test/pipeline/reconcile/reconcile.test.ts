@@ -212,11 +212,9 @@ test('verdicts are a chain that shows a change, in the store or in the copy of t
   };
   const found = (by: number) => `UPDATE verdicts SET calls_found = calls_found + ${by} WHERE verdict_id = 3`;
   expect(await tamper(found(1), found(-1))).toMatchObject({ broken: [3], intact: false });
-  // Their days are compared again.
-  const planned = async () => (await planReconcile(here.deps, comparing, { range: wholeRange() })).windows.length;
-  const before = await planned();
   await query('UPDATE verdicts SET calls_found = calls_found + 1');
-  expect([before, await planned()]).toEqual([0, 12]);
+  const again = await planReconcile(here.deps, comparing, { range: wholeRange() });
+  expect(again.windows, 'their days are compared again').toHaveLength(12);
   await query('UPDATE verdicts SET calls_found = calls_found - 1');
   const copied = (outcome: string) => `UPDATE wh_main.verdicts SET outcome = '${outcome}' WHERE verdict_id = 3`;
   const inCopy = await tamper(copied('healed'), copied('proven'));
