@@ -223,7 +223,7 @@ test('a comparison whose pages are refused', async () => {
 
 test('a call that is erased while its day is compared, or that has no time, is named nowhere', async () => {
   const range = dayAgo(14);
-  const [id, timeless] = await callsOf(range);
+  const [id, timeless] = (await callsOf(range)).toSorted();
   await spoilRows(range, 'spoil_again');
   const named = () => column(here.store, 'SELECT unnest(unhealed_calls) FROM verdicts');
   // The verdict asks for the epoch after its comparison.
