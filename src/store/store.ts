@@ -7,7 +7,7 @@ import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
 import { lazily } from '../lib/timing.ts';
 import type { ConnectionUrl, Database, Queryable, Sql } from '../postgres/database.ts';
-import { lockName, openDatabase, raw, unnest, withSessionLock } from '../postgres/database.ts';
+import { lockName, openDatabase, raw, repeatTransaction, unnest, withSessionLock } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { type Migration, migrations } from './migrations.ts';
 import type { ProofKeys } from './windows/chain.ts';
@@ -175,7 +175,7 @@ export const migrateStore = async (database: Database, since: readonly Migration
   const { schema } = database;
   const ownFunctions = tables.replaceAll('SET search_path = callsync ', `SET search_path = ${schema} `);
   const known = [{ name, sql: ownFunctions }, ...since];
-  return await database.transaction(async (tx) => {
+  return await repeatTransaction(database, async (tx) => {
     await lockName(tx, 'callsync.migrate');
     await tx.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
     await tx.query(

@@ -2,6 +2,7 @@
 import { cp } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { mergeBatch } from '../../src/pipeline/load/merge-inbox.ts';
+import { repeatTransaction } from '../../src/postgres/database.ts';
 import { readRows } from '../../src/store/ledger/ledger.ts';
 import type { Migration } from '../../src/store/migrations.ts';
 import { migrateStore, openStore } from '../../src/store/store.ts';
@@ -9,7 +10,7 @@ import { uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { useFolder } from '../support/folder.ts';
 import { useOpened } from '../support/opened.ts';
-import { observationOf, openPipeline, register } from '../support/pipeline.ts';
+import { observationOf, openPipeline, register, untilBlocked } from '../support/pipeline.ts';
 import { asAdmin, roleForTest } from '../support/postgres.ts';
 import { column } from '../support/rows.ts';
 import { releaseFolder, restoreReleased } from './released.ts';
@@ -77,10 +78,22 @@ test('the next version starts beside this one, until it removes something that t
   expect((await readRows(store, ['beside-29', 'after'])).size).toBe(2);
   await (await openStore({ url, max: 1 })).close();
 
-  const broken: Migration = { name: '3-expand-broken', sql: 'ALTER TABLE ledger ADD COLUMN more text; SELECT 1/0' };
+  const columns = ['ledger', 'inbox'].map((table) => `ALTER TABLE ${table} ADD COLUMN crossed text`);
+  next.push({ name: '3-expand-crossed', sql: columns.join(';') });
+  let crossed: Promise<boolean> | undefined;
+  // It locks in another order than the migration, which waits first: PostgreSQL ends the migration.
+  await repeatTransaction(store, async (tx) => {
+    await tx.query('SELECT FROM inbox');
+    crossed ??= migrateStore(store, next);
+    await untilBlocked(store, crossed);
+    await tx.query('SELECT FROM ledger');
+  });
+  expect(await crossed).toBe(false);
+
+  const broken: Migration = { name: '4-expand-broken', sql: 'ALTER TABLE ledger ADD COLUMN more text; SELECT 1/0' };
   await expect(migrateStore(store, [...next, broken])).rejects.toThrow();
   await store.query('ALTER TABLE ledger ADD COLUMN more text');
-  await migrateStore(store, [...next, { name: '4-contract-notes', sql: 'ALTER TABLE ledger DROP COLUMN notes' }]);
+  await migrateStore(store, [...next, { name: '5-contract-notes', sql: 'ALTER TABLE ledger DROP COLUMN notes' }]);
   const names = await store.query('SELECT name FROM migrations');
   await expect(openStore({ url, max: 1 })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
   expect(await store.query('SELECT name FROM migrations')).toEqual(names);

@@ -12,7 +12,7 @@ import { eraseCalls, eraseKnown } from '../../../src/store/persons/calls.ts';
 import { addVerdict, latestVerdicts, readWithdrawals } from '../../../src/store/windows/verdicts.ts';
 import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
-import { until } from '../../support/until.ts';
+import { untilBlocked } from '../../support/pipeline.ts';
 import { day, openInstallation } from './installation.ts';
 import { describeLosses } from './lost-warehouse-cases.ts';
 
@@ -102,18 +102,14 @@ test('a verdict waits for an erasure that is under way, the first of a warehouse
   const { store } = site.here;
   await prove();
   const { id, touched } = await oldestCall();
-  const judged = () => latestVerdicts(store, { from: touched, to: touched + day });
-  const [about] = (await judged()) as [Verdict];
+  const [about] = (await latestVerdicts(store, { from: touched, to: touched + day })) as [Verdict];
   await store.query('DELETE FROM verdicts');
   await store.query(`DELETE FROM meta WHERE starts_with(key, 'proven:')`);
   const before = await readWithdrawals(store, 'main');
   let adding: ReturnType<typeof addVerdict> | undefined;
   await eraseCalls(store, [id], async () => {
     adding = addVerdict(store, about, before);
-    await until('the verdict waits', async () => {
-      const waiting = await store.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
-      return waiting.length > 0 || (await judged()).length > 0;
-    });
+    await untilBlocked(store, adding);
   });
   // As a withdrawal, which coverage and health take for a day that waits for its comparison.
   expect(await adding).toMatchObject({ outcome: 'unproven', calls_found: 0, missing: 0, different: 0 });
