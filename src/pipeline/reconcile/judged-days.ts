@@ -101,6 +101,6 @@ export const findUnjudged = async <W extends Range>(
 
 /** The parts of a range that not every warehouse has a good verdict for. */
 const listUnjudged = async (store: Store, input: { axis: string; warehouses: readonly string[]; range: Range }) =>
-  Object.values(await findUnproven(store, { ...input, level: {}, keys: store.erasures.proof.keys })).flat();
+  Object.values(await findUnproven(store, { ...input, level: {} })).flat();
 
 const comparedAt = (verdict: StoredVerdict): number => verdict.compared_at;

@@ -370,18 +370,20 @@ export const provenRanges = (verdicts: readonly Judged[], level: ProofLevel = {}
 type RangeOfWarehouses = { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] };
 
 /**
- * Parts of a range without a good verdict at a level, per warehouse, in the present ledger.
- * @param keys given, a verdict that somebody altered or added proves nothing
+ * Parts of a range without a good verdict at a level, per warehouse, in the present ledger. A verdict that somebody
+ * altered or added proves nothing.
  */
 export const findUnproven = async (
   store: Store,
-  { axis, range, warehouses, level, keys }: RangeOfWarehouses & { readonly level: ProofLevel; keys?: ProofKeys },
+  { axis, range, warehouses, level }: RangeOfWarehouses & { readonly level: ProofLevel },
 ): Promise<Record<string, Range[]>> => {
   // All of them, because a good verdict of a lower level takes nothing back.
   const stored = await readVerdicts(store)`
       WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${overlaps(range)} ORDER BY verdict_id`;
-  const isSigned = (one: StoredVerdict): boolean => keys === undefined || digestVerdict(keys, one) === one.digest;
-  const verdicts = stored.map((one): StoredVerdict => (isSigned(one) ? one : { ...one, outcome: 'unproven' }));
+  const { keys } = store.erasures.proof;
+  const verdicts = stored.map(
+    (one): StoredVerdict => (digestVerdict(keys, one) === one.digest ? one : { ...one, outcome: 'unproven' }),
+  );
   return Object.fromEntries(
     warehouses.map((name) => {
       const mine = verdicts.filter((one) => one.warehouse === name && one.axis === axis);

@@ -10,7 +10,7 @@ import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.
 import type { Source } from '../../../src/source/source.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
-import { addVerdict, latestVerdicts, withdrawProof } from '../../../src/store/windows/verdicts.ts';
+import { addVerdict, findUnproven, latestVerdicts, withdrawProof } from '../../../src/store/windows/verdicts.ts';
 import { withList } from '../../source/simulated.ts';
 import { useOpened } from '../../support/opened.ts';
 import { withProof } from '../../support/persons.ts';
@@ -212,7 +212,10 @@ test('verdicts are a chain that shows a change, in the store or in the copy of t
   };
   const found = (by: number) => `UPDATE verdicts SET calls_found = calls_found + ${by} WHERE verdict_id = 3`;
   expect(await tamper(found(1), found(-1))).toMatchObject({ broken: [3], intact: false });
+  const asked = { axis: 'timestamp', range: wholeRange(), warehouses: ['main'], level: {} };
+  expect(await findUnproven(here.store, asked)).toEqual({ main: [] });
   await query('UPDATE verdicts SET calls_found = calls_found + 1');
+  expect(await findUnproven(here.store, asked), 'nobody waits for less').toEqual({ main: [wholeRange()] });
   const again = await planReconcile(here.deps, comparing, { range: wholeRange() });
   expect(again.windows, 'their days are compared again').toHaveLength(12);
   await query('UPDATE verdicts SET calls_found = calls_found - 1');
