@@ -328,6 +328,8 @@ test.each<[string, SourceConfigInput['list'], Answer, (n: number) => boolean]>([
   ['all of a page', paged, countedByPage, isAmid],
   ['all of the first page', paged, countedByPage, (n) => n < 20],
   ['all of a page, where the total counts the page', { ...paged, total_path: 'total' }, countedByPage, isAmid],
+  ['twelve of 31, and the only page is full of such', unpaged, everything, (n) => n % 31 >= 19],
+  ['ever more, and no second page', unpaged, everything, (n) => n > 24 && (n < 40 ? n % 5 > 2 : n % 9 > 1)],
   ['few of each page, and the cursor behind one', cursors, losing(64), (n) => [5, 25, 26, 50, 51, 52].includes(n)],
 ])('records left out of pages: %s: no end of the list', async (_, list, answer, isLeft) => {
   const left = new Set(Array.from({ length: 90 }, (_, n) => n).filter(isLeft));

@@ -54,7 +54,7 @@ const shape = {
    * that records follow a page that is not full. Forgotten slowly, because a call that came just then looks the same.
    */
   emptyAtEnd: latest(fewestAtEnd),
-  /** The lowest that it falls to: above `fewestAtEnd` once half a page was missing amid a list. No new call looks like that. */
+  /** The lowest that it falls to: above `fewestAtEnd` once half a page was missing amid a list, or a cap was uneven. No new call looks like that. */
   leastAtEnd: latest(fewestAtEnd),
 };
 
@@ -114,7 +114,7 @@ export const describeFacts = ({ cap, longest, length = {}, page }: Learned): rea
 };
 
 /** Whether pages of this list lately had gaps: then rows that come again may stand for others that were passed over. */
-export const hasGaps = ({ emptyAtEnd }: Facts): boolean => emptyAtEnd > fewestAtEnd;
+export const hasGaps = ({ emptyAtEnd, leastAtEnd }: Facts): boolean => Math.max(emptyAtEnd, leastAtEnd) > fewestAtEnd;
 
 /** Most records that one query of this list can give. */
 export const capOf = ({ max_results: most = Number.POSITIVE_INFINITY }: ListConfig, { cap }: Facts): number =>

@@ -1,20 +1,19 @@
 /** Judges whether a service gives fewer records than a query holds without saying so. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { dayMicros as day } from '../../lib/timestamps.ts';
-import { hasGaps } from '../list/facts.ts';
+import { dayMicros as day, type Micros } from '../../lib/timestamps.ts';
+import { fewestAtEnd, hasGaps, type Span } from '../list/facts.ts';
 import { axisOf, boundStep, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
 import { ask, askQuietly, type Judge, type View } from './ask.ts';
 import { cutAmidCalls, endsFull } from './complete.ts';
 import { isCall, type Listing } from './evidence.ts';
 
-/** Fewer records are compared with nothing. */
-const fewest = 3;
 /**
  * Services rarely cap an answer lower, so callsync checks a suspected lower cap twice. But where nothing leads to a second page, the first one is
  * the cap.
  */
 const smallestCap = ({ pagination }: ListConfig): number => (pagination?.style === 'none' ? 2 : 10);
-const fewestOf = (list: ListConfig): number => Math.min(fewest, smallestCap(list));
+/** Fewer records are compared with nothing. */
+const fewestOf = (list: ListConfig): number => Math.min(3, smallestCap(list));
 
 /**
  * Evidence of a read window about a cap. `none`: below its count. `found`: now in `learned.cap`. `changed`: calls
@@ -37,6 +36,7 @@ export function* judgeCap(view: View, query: WindowQuery, pass: Listing, isDispu
   if (lastTotal !== undefined && (isDoubtful || isCapLike(view, pass))) yield* askForTotal(view, query);
   if (!isDoubtful && !isCapLike(view, pass)) return 'none';
   const finding = yield* compareWithHalves(view, query, pass);
+  if (finding === 'found' && isUneven(view, rows)) yield { kind: 'learn', seen: { leastAtEnd: fewestAtEnd + 1 } };
   // Some readings do not count: if calls left during paging, the reading may have passed the cap.
   if (finding === 'none') yield { kind: 'learn', seen: { records: rows, bytes } };
   if (finding === 'found' && !isDoubtful && isCapLike(view, pass)) yield { kind: 'learn', seen: { cap: rows } };
@@ -60,6 +60,10 @@ const isCapLike = (view: View, { rows, ids, bytes, lastTotal }: Listing): boolea
   // An answer without pages may also end where it holds so many bytes. The record that no longer fits may be long.
   return rows >= learned.records || (list.pagination?.style === 'none' && bytes * (1 + 4 / rows) >= learned.bytes);
 };
+
+/** Whether a query that was cut has fewer records than another: the cap then also counts records that the service leaves out. */
+const isUneven = ({ learned }: View, rows: number): boolean =>
+  hasGaps(learned) || rows < learned.records || Number.isFinite(learned.cap);
 
 /** Whether so many records are full pages only. */
 const fillsPages = ({ list, learned }: View, count: number): boolean =>
@@ -87,19 +91,30 @@ const askForTotal = ({ now }: View, { window: { axis }, signal }: WindowQuery): 
  * @param pass the reading of `query.window`.
  */
 export function* judgeShort(view: View, query: WindowQuery, pass: Listing): Judge<boolean> {
-  const { list, learned } = view;
   const { rows } = pass;
-  if (!isCuttable(axisOf(list, query.window.axis)) || rows < fewestOf(list)) return false;
+  if (!isCuttable(axisOf(view.list, query.window.axis)) || rows < fewestOf(view.list)) return false;
   const finding = yield* compareWithHalves(view, query, pass);
   // Short at one count twice: a cap, also where totals are late and happen to say as much.
   if (finding === 'found')
-    yield { kind: 'learn', seen: { short: rows, cap: learned.short === rows ? rows : undefined } };
+    yield { kind: 'learn', seen: { short: rows, cap: view.learned.short === rows ? rows : undefined } };
   return finding !== 'none';
 }
 
+/**
+ * The calls between which a list is cut: where a page is in the order of times, those next to its end. A cap that also counts
+ * records that the service leaves out hides the fewest from there on.
+ */
+const nearEnd = ({ learned }: View, { first, last, lastKey, gaps }: Listing, step: Micros): Partial<Span> => {
+  if (gaps.length > 0 && !hasGaps(learned)) return {};
+  // An inclusive bound one step earlier does not give the last call again.
+  if (lastKey === last.callId) return { first: { ...first, at: Math.max(first.at, last.at - 2 * step) } };
+  return lastKey === first.callId ? { last: { ...last, at: Math.min(last.at, first.at + step) } } : {};
+};
+
 /** A cap counts rows, also repeated ones. */
 function* compareWithHalves(view: View, query: WindowQuery, pass: Listing): Judge<CapFinding> {
-  const { windows, isStep } = cutAmidCalls(query.window, pass, boundStep(view.list));
+  const step = boundStep(view.list);
+  const { windows, isStep } = cutAmidCalls(query.window, { ...pass, ...nearEnd(view, pass, step) }, step);
   const further = new Set<string>();
   const suspects: { readonly window: Window; readonly listing: Listing }[] = [];
   for (const window of windows) {

@@ -19,7 +19,7 @@ const maxDisagreements = 3;
 /** Asks the query, perhaps several times, and hands every record on. */
 export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> {
   const way = chooseProof(view, query);
-  const asked = askFor(way, query);
+  const asked = way === 'page_overlap' ? { ...query, overlap: 1 } : query;
   let before: Listing | undefined;
   for (let tries = maxDisagreements; tries > 0; tries--) {
     const latest = yield* askList(asked);
@@ -38,8 +38,6 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
   }
   return cut('disagrees', before as Listing);
 }
-
-const askFor = (way: Proof, query: ListQuery): ListQuery => (way === 'page_overlap' ? { ...query, overlap: 1 } : query);
 
 /** Possible proofs of completeness. */
 type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'page_overlap' | 'second_listing';
