@@ -6,6 +6,7 @@ import { parseQuietly } from '../../src/lib/parse-json.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { forAll } from '../support/for-all.ts';
 import { withInheritedNames } from '../support/inherited-names.ts';
+import { plain } from './local-server.ts';
 import { openMemoryList } from './memory-list.ts';
 
 const strange: readonly string[] = [
@@ -88,7 +89,7 @@ export const testListFuzz = (numRuns: number): void => {
       const got: unknown[] = [];
       const read = async () => {
         for await (const page of client.readPages({}))
-          for (const part of page.parts(500)) got.push(...part.map(({ value }) => value).filter(isUsable));
+          for (const part of page.parts(500)) got.push(...part.map(({ value }) => plain(value)).filter(isUsable));
       };
       const error: unknown = await read().catch((caught: unknown) => caught);
       if (error !== undefined) expect(error).toBeInstanceOf(CallsyncError);

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
+import { JsonRecord } from '../../src/lib/json-record.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 import { listen } from '../support/listen.ts';
 
@@ -36,10 +37,13 @@ export const serve = async (handler: Handler, config?: Partial<SourceConfigInput
 };
 
 /** The records that the list gives. */
+/** As JSON.parse gives it. */
+export const plain = (value: unknown): unknown => (value instanceof JsonRecord ? value.toJSON() : value);
+
 export const readAll = async (source: Source): Promise<unknown[]> => {
   const records: unknown[] = [];
   for await (const page of source.list.readPages({}))
-    for (const part of page.parts(1_000)) records.push(...part.map(({ value }) => value));
+    for (const part of page.parts(1_000)) records.push(...part.map(({ value }) => plain(value)));
   return records;
 };
 
