@@ -1,14 +1,17 @@
 /** A verdict that warehouse `main` is complete, as reconciling leaves it in the store, with its row loaded. */
 
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
+import { storeConfigSchema } from '../../schemas/config/store.ts';
 import type { Range } from '../../schemas/orchestration.ts';
 import { callTables, tableOf } from '../../schemas/tables.ts';
+import { openErasures } from '../../src/app/open-rules.ts';
 import { issueEpoch } from '../../src/store/loads/warehouses.ts';
 import { openStore } from '../../src/store/store.ts';
 import { markVerdictsLoaded } from '../../src/store/windows/verdicts.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
-import { createErasures } from '../support/erasures.ts';
 import { useFolder } from '../support/folder.ts';
 import { useOpened } from '../support/opened.ts';
 import { connect, runOnServer } from '../support/postgres.ts';
@@ -19,14 +22,13 @@ import { installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
 import { dayMicros, stateRow } from './log-rows.ts';
 import { fillPostgres, readChangedCalls } from './two-warehouses.ts';
 
-const proveRange = async (url: string, range: Range): Promise<void> => {
-  const erasures = createErasures();
-  const store = await openStore({ url, erasures: erasures.open });
+const proveRange = async (url: string, data_dir: string, range: Range): Promise<void> => {
+  const settings = { store: storeConfigSchema.parse({ data_dir }), privacy: privacyConfigSchema.parse({}) };
+  const store = await openStore({ url, erasures: () => openErasures(settings) });
   await issueEpoch(store, 'test', 0);
   const { verdict_id } = await judge(store, range);
   await markVerdictsLoaded(store, [verdict_id]);
   await store.close();
-  erasures.remove();
 };
 
 /**
@@ -59,7 +61,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
       return code === 0 ? await dbt.run(['build']) : code;
     };
     expect(await buildOnProof()).toBe(5);
-    await proveRange(here.postgresUrl, days);
+    await proveRange(here.postgresUrl, join(cli.path, 'data'), days);
     const said = String(await buildOnProof());
     await cli.remove();
     console.log(said.trim().split('\n').at(-1));
