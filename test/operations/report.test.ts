@@ -178,11 +178,16 @@ test('the command writes both files, and checks them without a configuration', a
   expect((await folder.run(['report', '--month', '2026-13'])).stderr).toContain('Use a month such as 2026-10');
   // Somebody adds a verdict, without the key of the chain.
   const columns = tableOf('verdicts').columns.map(({ name }) => name);
-  const verdict = columns.map((name) => (/_(from|to|at)$/.test(name) ? 'now()' : (forged[name] ?? '1')));
+  const verdict = columns.map((name) => (/_(from|to|at)$/.test(name) ? `'2026-01-25T12:00Z'` : (forged[name] ?? '1')));
   await runOnServer(database.url, `INSERT INTO callsync.verdicts (warehouse, ${columns}) VALUES ('main', ${verdict})`);
   const stderr = expect.stringContaining('PROOF_ALTERED');
   expect(await folder.run(['report', '--month', '2026-01'])).toMatchObject({ code: 5, stderr });
-  const stdout = expect.stringContaining('main (1 of 1)');
-  for (const more of [[], ['--day', '2026-01-25']])
+  const stdout = expect.stringContaining('main (1)');
+  for (const more of [
+    ['--from', '2026-01-01'],
+    ['--day', '2026-01-25'],
+  ])
     expect(await folder.run(['coverage', ...more])).toMatchObject({ code: 5, stdout });
+  // Other months are signed.
+  expect(await folder.run(['report', '--month', '2026-02'])).toMatchObject({ code: 0 });
 });

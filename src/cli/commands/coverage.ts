@@ -42,16 +42,18 @@ export default leaf({
   within: withStore,
   run: async (options, store, { config }) => {
     const now = nowMicros();
-    const altered = await describeAltered(store);
-    const warning = altered && `${altered} callsync verdicts shows more.`;
-    if (options.day !== undefined) {
-      const reasons = await explain(config, store, options.day);
-      const date = dateOf(options.day / 1000);
+    const { day } = options;
+    const { from = day ?? now - defaultDays * dayMicros, to = day === undefined ? now : day + dayMicros } = options;
+    const range = { from, to };
+    const altered = await describeAltered(store, range);
+    const warning = altered && `${altered} callsync verdicts checks all of them.`;
+    if (day !== undefined) {
+      const reasons = await explain(config, store, day);
+      const date = dateOf(day / 1000);
       const proven = reasons.length === 0 && altered === undefined;
       const said = tellTimes({ day: date, proven, reasons, altered });
       return [said, lines(drawReasons(date, reasons), warning), !proven && 'incomplete'];
     }
-    const range = { from: options.from ?? now - defaultDays * dayMicros, to: options.to ?? now };
     const coverage = await readCoverage(store, { range, warehouses: Object.keys(config.warehouses), now });
     const unjudged = await describeUnjudged(config, store, now);
     const text = lines(drawCoverage(coverage), unjudged.lines, warning);

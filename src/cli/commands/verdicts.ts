@@ -13,7 +13,8 @@ type Check = ChainCheck & Partial<Awaited<ReturnType<typeof verifyVerdicts>>[num
 const describeCheck = (name: string, entry: string, { verdicts: count, broken, cut, copy }: Check): string => {
   const differing = copy?.differing.length ?? 0;
   const findings = lines(
-    broken.length > 0 && `${broken.length} of ${countOf(count, entry)} altered or signed with an unknown key`,
+    broken.length > 0 &&
+      `${broken.length} of ${countOf(count, entry)} altered or signed with an unknown key (${broken.slice(0, 10).join(', ')})`,
     cut.map(
       (head) => `${entry} ${head.verdict_id} of epoch ${head.ledger_epoch} is gone: the end was cut off or restored`,
     ),

@@ -313,11 +313,14 @@ export const verifyVerdictChain = async (db: Store): Promise<ChainCheck[]> => {
   );
 };
 
-/** A sentence about verdicts that were altered, or signed with a key that is not configured; undefined if there are none. */
-export const describeAltered = async (db: Store): Promise<string | undefined> => {
-  const altered = (await verifyVerdictChain(db)).filter(({ broken }) => broken.length > 0);
-  const of = altered.map(({ warehouse, broken, verdicts }) => `${warehouse} (${broken.length} of ${verdicts})`);
-  return of.length === 0 ? undefined : `Verdicts were altered, or signed with an unknown key: ${of.join(', ')}.`;
+/** A sentence about verdicts of a range that were altered, or signed with a key that is not configured; undefined if there are none. */
+export const describeAltered = async (db: Store, range: Range): Promise<string | undefined> => {
+  const ids = (await verifyVerdictChain(db)).flatMap(({ broken }) => broken);
+  const altered = await db.query<{ warehouse: string; ids: string }>`
+      SELECT warehouse, string_agg(verdict_id::text, ', ' ORDER BY verdict_id) AS ids FROM verdicts
+       WHERE verdict_id = ANY(${ids}) AND ${overlaps(range)} GROUP BY 1 ORDER BY 1`;
+  const of = altered.map((one) => `${one.warehouse} (${one.ids})`);
+  return of.length === 0 ? undefined : `Verdicts were altered, or signed with an unknown key: ${of.join('; ')}.`;
 };
 
 // The ranges that verdicts prove: folded, oldest first, by one rule for every reader.
