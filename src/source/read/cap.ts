@@ -32,9 +32,11 @@ export function* judgeCap(view: View, query: WindowQuery, pass: Listing, isDispu
   if (!isCuttable(axisOf(view.list, query.window.axis)))
     return !endsInDoubt(view, pass) && isTakenOnTrust(view.list, rows) ? 'none' : 'unclear';
   const isDoubtful = endsDoubtfully(view, pass, isDisputed);
+  const isSuspect = (): boolean => isDoubtful || isCapLike(view, pass);
+  if (!isSuspect()) return 'none';
   // The total of all times: where it is larger than a count, totals are not capped at that count.
-  if (lastTotal !== undefined && (isDoubtful || isCapLike(view, pass))) yield* askForTotal(view, query);
-  if (!isDoubtful && !isCapLike(view, pass)) return 'none';
+  if (lastTotal !== undefined) yield* askForTotal(view, query);
+  if (!isSuspect()) return 'none';
   const finding = yield* compareWithHalves(view, query, pass);
   if (finding === 'found' && isUneven(view, rows)) yield { kind: 'learn', seen: { leastAtEnd: fewestAtEnd + 1 } };
   // Some readings do not count: if calls left during paging, the reading may have passed the cap.

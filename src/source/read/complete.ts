@@ -28,8 +28,10 @@ export function* judgeComplete(view: View, query: ListQuery): Judge<Done | Cut> 
     if (isRoundAnswer(view, query, pass)) return cut('looks_truncated', pass);
     const isAlike = namesAlike(before, latest);
     let found = isAlike ? done('second_listing', pass) : prove(view, way, pass);
-    if (found === 'compare' && endsAlike(view, query, pass)) return cut('ends_alike', pass);
-    if (found === 'compare') [found, tries] = yield* compareSecondListing(view, query, pass, tries);
+    if (found === 'compare') {
+      if (endsAlike(view, query, pass)) return cut('ends_alike', pass);
+      [found, tries] = yield* compareSecondListing(view, query, pass, tries);
+    }
     // Passes over the same pages agree also where replicas that answer in turn hide the same calls from each.
     const isSure = pass === latest && !(isAlike && pass.pages > 1);
     if (found !== undefined && (isSure || (yield* bringsNothingElse(view, query, pass)))) return found;
