@@ -228,7 +228,8 @@ function* compareSecondListing(view: View, query: ListQuery, pass: Listing, trie
     if (sizeOf(view) !== asked) return [undefined, left];
     if (provesNothing(listing)) continue;
     const [named, ids] = [insideIds(listings.at(-1) ?? pass), insideIds(listing)];
-    if (!holdsAll(named, ids) || mayMiss(listing, pass)) return [undefined, left];
+    const differs = listings.some((other) => differsInRows(other, listing));
+    if (!holdsAll(named, ids) || mayMiss(listing) || differs) return [undefined, left];
     const isWhole = asked === undefined || closes(view, listings, openGaps(listing));
     if (ids.size === named.size && isWhole) return [done('second_listing', pass, { ids }), left];
     listings.push(listing);
@@ -243,14 +244,12 @@ const canClose = (view: View, query: ListQuery, pass: Listing): boolean =>
 /** Fewer calls than the total of the listing. */
 const provesNothing = (listing: Listing): boolean => lacksCalls(listing) && !hasAllRows(listing) && !listing.tooLarge;
 
-/**
- * Rows that come again on a later page may stand for calls that were passed over: only passes that agree say so. Fewer rows of the
- * calls of another pass were left out after the pages were cut, and other calls perhaps with them.
- */
-const mayMiss = (listing: Listing, other = listing): boolean =>
-  listing.tooLarge ||
-  (lacksCalls(listing) && !isClean(listing)) ||
-  (isClean(other) && listing.rows < other.rows && listing.ids.size === other.ids.size);
+/** Rows that come again on a later page may stand for calls that were passed over: only passes that agree say so. */
+const mayMiss = (listing: Listing): boolean => listing.tooLarge || (lacksCalls(listing) && !isClean(listing));
+
+/** Fewer rows of the same calls, in whatever order, were left out after the pages were cut, and other calls perhaps with them. */
+const differsInRows = (one: Listing, other: Listing): boolean =>
+  one.ids.size === other.ids.size && one.rows !== other.rows && isClean(one.rows > other.rows ? one : other);
 
 /**
  * Cuts a window in the middle of its calls. Where all are within one step, it is cut before and behind that step. Where
