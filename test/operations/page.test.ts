@@ -165,6 +165,7 @@ test('a section with nothing more to show is no lost connection, and a lost one 
   const browser = await openBrowser();
   onTestFinished(() => browser.close());
   const page = await browser.newPage();
+  await page.evaluateOnNewDocument('const wait = setTimeout; window.setTimeout = (run, ms) => wait(run, ms / 20);');
   await page.goto(address);
   Object.assign(state, { health: { ...healthy, inbox: { ...healthy.inbox, count: 0 } } });
   await page.waitForSelector('#waiting[hidden]');

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import type { Server as HttpServer } from 'node:http';
+import { connect, Server } from 'node:net';
 import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
 import { Agent, fetch as fetchBy } from 'undici';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { serveOperations } from '../../src/health/page/server.ts';
 import { makeCertificate, writeCertificate } from '../support/certificate.ts';
 import { useFolder } from '../support/folder.ts';
@@ -14,7 +15,10 @@ const folder = useFolder('operations');
 let ready = true;
 let token = 'first';
 const common = { listen: '127.0.0.1', port: 0, registry, ready: () => ready };
+const listened = vi.spyOn(Server.prototype, 'listen');
 const open = await serveOperations({ ...common, token: undefined });
+const [server] = listened.mock.contexts as HttpServer[];
+listened.mockRestore();
 const guarded = await serveOperations({ ...common, token: () => token });
 afterAll(() => Promise.all([open.close(), guarded.close()]));
 
@@ -66,6 +70,8 @@ test('serves nothing else, takes another port where any will do, and says when i
 
 test('a probe gets in beside clients that never finish their request, and these are closed soon', async () => {
   const port = Number(new URL(open.address).port);
+  expect(server?.headersTimeout).toBe(5_000);
+  Object.assign(server as HttpServer, { headersTimeout: 500 });
   let closed = 0;
   for (let count = 0; count < 150; count += 1) {
     const socket = connect(port, '127.0.0.1').resume();
@@ -88,10 +94,10 @@ test('serves HTTPS where it has a certificate, and refuses one that cannot be us
   const options = { ...common, token: undefined, tls };
   const none = { ...options, tls: { ...tls, key_file: join(folder, 'none') } };
   await expect(serveOperations(none)).rejects.toMatchObject({ code: 'OPERATIONS_TLS_INVALID' });
-  const server = await serveOperations(options);
-  expect(server.address).toMatch(/^https:/);
+  const secure = await serveOperations(options);
+  expect(secure.address).toMatch(/^https:/);
   const trusting = new Agent({ connect: { ca: pair.cert } });
-  expect(await (await fetchBy(`${server.address}/healthz`, { dispatcher: trusting })).json()).toEqual(alive);
+  expect(await (await fetchBy(`${secure.address}/healthz`, { dispatcher: trusting })).json()).toEqual(alive);
   await trusting.close();
-  await server.close();
+  await secure.close();
 });

@@ -1,3 +1,4 @@
+import dns from 'node:dns';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
@@ -154,7 +155,9 @@ test.each<[string, Record<string, string>, string[]]>([
   const proxy = await openProxy(server.url);
   for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy'])
     vi.stubEnv(name, environment[name]?.replace('PROXY', proxy.url));
-  onTestFinished(() => void vi.unstubAllEnvs());
+  // No name server is asked: where none answers, that takes seconds.
+  vi.spyOn(dns, 'lookup').mockImplementation(() => expect.fail('not found'));
+  onTestFinished(() => void vi.unstubAllEnvs().restoreAllMocks());
   const source = openSource({ ...configFor(base.replace('LOCAL', server.url)), allow_http: true });
   const read = await readAll(source).catch(() => undefined);
   expect([...new Set(proxy.hosts)]).toEqual(hosts);
