@@ -1,10 +1,10 @@
 /** Every error code of the source with its messages and their hints, as docs/reference/errors.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nextSteps } from '../src/cli/shell/error-notes.ts';
 import { exitOf, exits, nextStep } from '../src/cli/shell/output.ts';
 import { type ErrorCode, errorCodes } from '../src/lib/error-codes.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
+import { nextSteps } from '../src/lib/next-steps.ts';
 import { databaseFaults } from '../src/postgres/errors.ts';
 import { passing } from '../src/source/http/errors.ts';
 import { bigqueryFaults } from '../src/warehouse/bigquery/errors.ts';

@@ -145,9 +145,6 @@ export const checkTimeZone = async (warehouse: Pick<Warehouse, 'name' | 'query'>
     throw terminal(
       'CONFIG_TIME_ZONE',
       `Days of ${zone} begin at another time in warehouse ${warehouse.name} than here.`,
-      {
-        hint: 'Set analytics.time_zone to another name of the zone, or update the time zones of Node or the server.',
-      },
     );
   }
 };

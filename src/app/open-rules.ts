@@ -21,9 +21,7 @@ export const openPrivacy = (config: KeySettings): Privacy | undefined => {
 export const openRules = (config: KeySettings): Privacy => {
   const privacy = openPrivacy(config);
   if (privacy !== undefined) return privacy;
-  throw terminal('PRIVACY_OFF', 'There are no privacy rules, so callsync stores calls unchanged.', {
-    hint: 'Set privacy.profile or privacy.rules.',
-  });
+  throw terminal('PRIVACY_OFF', 'There are no privacy rules, so callsync stores calls unchanged.');
 };
 
 /** Whether a document under a version of the rules (or under none) may hold spoken numbers. */

@@ -68,9 +68,7 @@ export const claimSource = async (store: Store, config: Config, how: 'keep' | 'a
   const told = others.map(
     (key) => `source.${key} ${key === 'client_id' ? 'is new' : `was ${kept?.[key] || 'not set'}`}`,
   );
-  throw terminal('CONFIG_SOURCE', `The store holds calls of another service (${told.join(', ')}).`, {
-    hint: 'If the service has moved or has given you a new client id, start callsync up, worker or import once with --accept-source. For another service, set another store.data_dir or store.url.',
-  });
+  throw terminal('CONFIG_SOURCE', `The store holds calls of another service (${told.join(', ')}).`);
 };
 
 /** One request to the list, tried twice at most. @throws CallsyncError of the source */

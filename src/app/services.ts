@@ -236,9 +236,7 @@ export const listPrivacyKeys = (config: KeySettings): readonly StoreKey[] => {
  */
 export const requireKeyFile = ({ privacy }: Pick<Config, 'privacy'>): void => {
   if (versionOfRules(privacy) === undefined || privacy.key_file !== undefined) return;
-  throw terminal('PRIVACY_KEY', 'privacy.key_file is not set; receivers and workers must share one token key.', {
-    hint: 'Run openssl rand -hex 32 > privacy.key, copy the file to every host, and set privacy.key_file to it.',
-  });
+  throw terminal('PRIVACY_KEY', 'privacy.key_file is not set; receivers and workers must share one token key.');
 };
 
 /** Keys of the configured privacy rules; undefined where there are none. @throws CallsyncError as `listKeys` */

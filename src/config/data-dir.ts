@@ -20,7 +20,6 @@ export const makeDataDir = async (dir: string): Promise<void> => {
   const fault = await makeWritable(dir);
   if (fault === undefined) return;
   throw terminal('CONFIG_DATA_DIR', `The folder ${dir} cannot be made or written to (${fault.code}).`, {
-    hint: 'Set another folder in store.data_dir, or in --data-dir of the demo.',
     cause: fault,
   });
 };

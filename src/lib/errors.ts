@@ -4,11 +4,12 @@
  * Temporal, `src/cli` to an exit code.
  */
 import type { ErrorCode } from './error-codes.ts';
+import { nextSteps } from './next-steps.ts';
 
 export type ErrorKind = 'terminal' | 'transient';
 
 interface CallsyncErrorOptions {
-  /** Next step of the user: one imperative sentence. */
+  /** Next step of the user, where the code alone does not say it: one imperative sentence. */
   readonly hint?: string;
   readonly cause?: unknown;
   /** Milliseconds after which a transient error may be tried again, where the other side said so. */
@@ -29,7 +30,7 @@ export class CallsyncError extends Error {
     this.name = 'CallsyncError';
     this.kind = kind;
     this.code = code;
-    this.hint = options.hint;
+    this.hint = options.hint ?? nextSteps[code];
     this.retryAfterMs = options.retryAfterMs;
   }
 }

@@ -9,9 +9,6 @@ export const loadTryLock = async () => {
   try {
     return (await import('fs-native-extensions')).tryLock;
   } catch (cause) {
-    throw terminal('SPOOL_LOCK_UNSUPPORTED', 'Files cannot be locked on this platform.', {
-      hint: 'Run callsync on Linux (glibc), macOS or Windows, on x64 or arm64.',
-      cause,
-    });
+    throw terminal('SPOOL_LOCK_UNSUPPORTED', 'Files cannot be locked on this platform.', { cause });
   }
 };

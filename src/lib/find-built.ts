@@ -10,7 +10,7 @@ const dist = new URL(import.meta.url.endsWith('.ts') ? '../../dist/' : '../../',
 export const findBuilt = (path: string): string => {
   const found = fileURLToPath(new URL(path, dist));
   if (existsSync(found)) return found;
-  throw terminal('BUILD_MISSING', `callsync is not built: ${found} does not exist.`, { hint: 'Run npm run build.' });
+  throw terminal('BUILD_MISSING', `callsync is not built: ${found} does not exist.`);
 };
 
 /** A file of the package, which is beside dist/. */

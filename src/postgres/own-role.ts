@@ -47,9 +47,6 @@ const makeOwnRole = async (tx: Queryable, roleUrl: string): Promise<string> => {
     throw terminal(
       'DATABASE_ROLE',
       `There is a role ${name} that callsync did not make, so callsync does not change it.`,
-      {
-        hint: 'Rename that role. For queries, you can also set reader_url_file of the warehouse to the URL of a role.',
-      },
     );
   const verb = present === undefined ? 'CREATE' : 'ALTER';
   await tx.query(`${verb} ROLE ${role} LOGIN PASSWORD '${scramVerifier(password)}'`);

@@ -156,18 +156,11 @@ const explainRefusal = (url: URL, status: number): CallsyncError => {
     return transient(
       'STREAM_TOKEN',
       `${url.host} refused the token (401): a token must be at most 5 minutes old when the connection opens.`,
-      {
-        hint: 'callsync requests a new token. If the error persists, check that the client_id may use the WebSocket API.',
-      },
     );
   if (status === 403)
-    return terminal('STREAM_IP_NOT_ALLOWED', `${url.host} refuses connections from this IP address (403).`, {
-      hint: 'Ask the account manager to add the public address of this machine to the allowed addresses of your client_id.',
-    });
+    return terminal('STREAM_IP_NOT_ALLOWED', `${url.host} refuses connections from this IP address (403).`);
   if ([404, 405, 426].includes(status))
-    return terminal('STREAM_PATH', `There is no WebSocket at ${url.host}${url.pathname} (${status}).`, {
-      hint: 'Check source.websocket.url with the account manager; the interface does not show it.',
-    });
+    return terminal('STREAM_PATH', `There is no WebSocket at ${url.host}${url.pathname} (${status}).`);
   return status >= 500 || status === 429 || status === 408
     ? transient('STREAM_UNAVAILABLE', `${url.host} cannot open a WebSocket now (${status}).`)
     : terminal('STREAM_REFUSED', `${url.host} refused the WebSocket with status ${status}.`);

@@ -81,10 +81,7 @@ const headBytes = 80;
 /** The file is made by the first erasure. */
 export const openErasureLog = (file: string) => {
   const fail = (cause: unknown) =>
-    terminal('ERASURE_LOG', `The erasure log cannot be read or written: ${file}.`, {
-      hint: 'Let the user that runs callsync read and write it, or set store.erasure_log.',
-      cause,
-    });
+    terminal('ERASURE_LOG', `The erasure log cannot be read or written: ${file}.`, { cause });
   const add = async (lines: Buffer): Promise<void> => {
     await using handle = await open(file, 'a', mode);
     const { size } = await handle.stat();

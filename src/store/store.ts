@@ -184,9 +184,7 @@ export const migrateStore = async (database: Database, since: readonly Migration
     const applied = new Set(await tx.column<string>`SELECT name FROM ${raw(schema)}.migrations`);
     const foreign = [...applied].filter((one) => known.every((mine) => mine.name !== one));
     if (foreign.some((one) => !/^\d+-expand-/.test(one)))
-      throw terminal('STORE_SCHEMA', 'The tables of the store are of another version of callsync.', {
-        hint: 'Run that version. Or name an empty database in store.url, or another store.data_dir, and read the calls again with callsync backfill.',
-      });
+      throw terminal('STORE_SCHEMA', 'The tables of the store are of another version of callsync.');
     for (const open of known.filter((one) => !applied.has(one.name))) {
       await tx.client.query(open.sql);
       await tx.query`INSERT INTO ${raw(schema)}.migrations (name) VALUES (${open.name})`;

@@ -63,10 +63,7 @@ export const connectClient = async (config: TemporalConfig, address: string) => 
         cause,
       });
     if (code === permissionDenied || code === unauthenticated)
-      throw terminal('TEMPORAL_REFUSED', `${address} refuses access to the namespace ${namespace}.`, {
-        hint: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
-        cause,
-      });
+      throw terminal('TEMPORAL_REFUSED', `${address} refuses access to the namespace ${namespace}.`, { cause });
     throw await explainUnreachable(config, address, cause);
   }
 };

@@ -4,12 +4,12 @@ import { parse } from 'yaml';
 import { renderConfigExample } from '../../scripts/config-pages.ts';
 import { findErrorCodes, meanings } from '../../scripts/error-codes.ts';
 import { renderGeneratedFiles } from '../../scripts/generated-files.ts';
-import { nextSteps } from '../../src/cli/shell/error-notes.ts';
 import { reportFailure } from '../../src/cli/shell/output.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import { configJsonSchema, type SchemaNode } from '../../src/config/schema-node.ts';
 import { errorCodes } from '../../src/lib/error-codes.ts';
 import { transient } from '../../src/lib/errors.ts';
+import { nextSteps } from '../../src/lib/next-steps.ts';
 import { read, root } from '../support/repository.ts';
 
 const sample = { source: { base_url: 'https://api.example.com' } };

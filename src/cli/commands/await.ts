@@ -117,9 +117,7 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
     if (Date.now() + pauseMs >= deadline) {
       const unanswered = failure ?? (await askInVain(services));
       if (unanswered === undefined) return found;
-      throw transient('PROOF_UNANSWERED', `The range could not be proven in time: ${unanswered}`, {
-        hint: 'Run callsync await again later; earlier proofs stay.',
-      });
+      throw transient('PROOF_UNANSWERED', `The range could not be proven in time: ${unanswered}`);
     }
     services.say(
       found.proven

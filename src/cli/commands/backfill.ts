@@ -143,10 +143,7 @@ const aboutSchedule = (verb: string, does: string, act: (schedule: ScheduleHandl
         return [facts, describeSchedule(facts)];
       } catch (cause) {
         if (!(cause instanceof ScheduleNotFoundError)) throw cause;
-        throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, {
-          hint: 'Run callsync backfill schedule list for the names.',
-          cause,
-        });
+        throw terminal('USAGE_SCHEDULE', `There is no scheduled backfill named “${name}”.`, { cause });
       }
     },
   });

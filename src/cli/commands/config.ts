@@ -16,9 +16,7 @@ const checkCredentials = ({ source, webhook }: Pick<ReceiverConfig, 'source' | '
   }
   if (webhook.enabled && webhook.secrets.length === 0 && !webhook.allow_unsigned) missing.push('webhook.secrets');
   if (missing.length === 0) return;
-  throw terminal('CONFIG_CREDENTIALS', `Credentials are missing: ${missing.join(', ')}.`, {
-    hint: 'Get them from your account manager, and name their files in the configuration, as callsync config example shows.',
-  });
+  throw terminal('CONFIG_CREDENTIALS', `Credentials are missing: ${missing.join(', ')}.`);
 };
 
 /** Every key that ends in `_file`, at any depth, as `webhook.secrets[0].secret_file`. */
@@ -41,9 +39,7 @@ const checkFiles = async (config: object): Promise<void> => {
     } else if (found.trim() === '') problems.push(`${key}: ${path} is empty`);
   }
   if (problems.length === 0) return;
-  throw terminal('CONFIG_FILES', `Files that the configuration names cannot be used: ${problems.join('; ')}.`, {
-    hint: 'Correct the paths, or let the user that runs callsync read the files.',
-  });
+  throw terminal('CONFIG_FILES', `Files that the configuration names cannot be used: ${problems.join('; ')}.`);
 };
 
 export const receiverAlone = flag('--receiver', 'check a receiver alone (callsync serve), without section source');

@@ -50,9 +50,7 @@ does not answer. In both cases, run the command again.`,
     const { signal } = untilStopped();
     const temporal = await openTemporal(services);
     if ((await unpolledQueues(temporal.client.workflow, temporal.prefix)).length > 0)
-      throw transient('GO_LIVE_WORKER', 'No worker is running.', {
-        hint: 'Start callsync up --no-schedules (or worker and serve), then run the same command again.',
-      });
+      throw transient('GO_LIVE_WORKER', 'No worker is running.');
     const { settle, reconcile } = services.config.sync;
     const state = await goLive(
       {

@@ -33,9 +33,7 @@ const checkHttp = ({ config }: Services, listen: string) => {
   const users = openUsers(config);
   const certificate = tls && readCertificate(tls);
   if (!isLoopback(listen) && (certificate === undefined || users.length === 0))
-    throw terminal('MCP_EXPOSED', `Assistants on ${listen} need a certificate and a token.`, {
-      hint: 'Set operations.tls and operations.users, or omit --listen.',
-    });
+    throw terminal('MCP_EXPOSED', `Assistants on ${listen} need a certificate and a token.`);
   const access = createAccess({ isOpen: users.length === 0, readToken: undefined, users, hosts });
   return { listen, tls: certificate, access };
 };

@@ -157,8 +157,7 @@ export default group({
       within: withStore,
       run: async (options, store, services) => {
         const ages = openAges(services.config);
-        if (ages === undefined)
-          throw terminal('RETENTION_OFF', 'No retention limit is configured.', { hint: 'Set privacy.retention.' });
+        if (ages === undefined) throw terminal('RETENTION_OFF', 'No retention limit is configured.');
         const deps = await openIngest(services, store);
         const dryRun = options.dryRun === true;
         const counts = await applyAges(deps, ages, { dryRun });

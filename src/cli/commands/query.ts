@@ -11,9 +11,7 @@ import { renderTable, untilStopped } from '../shell/output.ts';
 const readSql = async (argument: string): Promise<string> => {
   const sql = argument === '-' ? await text(process.stdin) : argument;
   if (sql.trim() !== '') return sql;
-  throw terminal('USAGE_QUERY', 'There is no query.', {
-    hint: "callsync query 'SELECT count(*) FROM calls' runs a query; callsync query - reads it from standard input.",
-  });
+  throw terminal('USAGE_QUERY', 'There is no query.');
 };
 
 /** SQLSTATE of syntax, names and rights: the server's words repeat the query. */

@@ -33,10 +33,7 @@ export default group({
         const range = { from: month.from, to: Math.min(month.to, now) };
         if (range.from >= range.to) throw terminal('USAGE_RANGE', 'The month has not begun.');
         const altered = await describeAltered(store, range);
-        if (altered !== undefined)
-          throw terminal('PROOF_ALTERED', `The report is not signed. ${altered}`, {
-            hint: 'Set these rows back to their values in table verdicts of the warehouse. If the key was replaced, name the former one in store.former_proof_key_files.',
-          });
+        if (altered !== undefined) throw terminal('PROOF_ALTERED', `The report is not signed. ${altered}`);
         const warehouses = Object.keys(config.warehouses);
         const report = await readReport(store, { range, warehouses, version: readVersion(), now });
         const signed = signReport(openProof(config).keys, report);

@@ -12,10 +12,7 @@ import { print, untilStopped } from '../shell/output.ts';
 
 type SimulateOptions = Given<typeof options>;
 
-const wrong = (problem: string) =>
-  terminal('USAGE_SIMULATOR', `The simulator cannot take these options: ${problem}.`, {
-    hint: 'callsync simulate --help lists them.',
-  });
+const wrong = (problem: string) => terminal('USAGE_SIMULATOR', `The simulator cannot take these options: ${problem}.`);
 
 const readExtra = (text: string): Record<string, unknown> => {
   let extra: unknown;
@@ -90,10 +87,7 @@ const run = async (options: SimulateOptions): Promise<void> => {
     const { code } = cause as { code?: string };
     if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw cause;
     const why = code === 'EADDRINUSE' ? 'is taken' : 'may not be used';
-    throw terminal('USAGE_PORT', `Port ${settings.port} ${why}.`, {
-      hint: 'callsync simulate --port 0 takes any free port.',
-      cause,
-    });
+    throw terminal('USAGE_PORT', `Port ${settings.port} ${why}.`, { cause });
   }
 };
 

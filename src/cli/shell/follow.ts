@@ -67,12 +67,8 @@ const explain = (what: string, error: unknown): unknown => {
     );
   if (!(error instanceof WorkflowFailedError)) return error;
   if (error.cause instanceof CancelledFailure)
-    return terminal('WORKFLOW_CANCELLED', `The ${what} was cancelled.`, {
-      hint: 'Start it again; finished work stays.',
-      cause: error,
-    });
+    return terminal('WORKFLOW_CANCELLED', `The ${what} was cancelled.`, { cause: error });
   return terminal('WORKFLOW_FAILED', `The ${what} ended with an error: ${rootMessage(error)}.`.replace(/\.\.$/, '.'), {
-    hint: 'Correct the fault, then start it again; finished work stays.',
     cause: error,
   });
 };
@@ -95,10 +91,7 @@ const workersLost = async (handle: WorkflowHandle, signal: AbortSignal, roles?: 
     else if (since === undefined) {
       since = Date.now();
       say(`No worker answers on ${where} yet; waiting ${graceMs / 1000} s for one …`);
-    } else if (Date.now() - since >= graceMs)
-      throw transient('NO_WORKER', `No worker answers on ${where}.`, {
-        hint: 'Start callsync worker or callsync up; the request then continues.',
-      });
+    } else if (Date.now() - since >= graceMs) throw transient('NO_WORKER', `No worker answers on ${where}.`);
     await delay(lookMs, undefined, { signal });
   }
 };

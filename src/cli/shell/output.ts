@@ -3,9 +3,9 @@
 import { once } from 'node:events';
 import { type ErrorCode, errorCodes } from '../../lib/error-codes.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { nextSteps } from '../../lib/next-steps.ts';
 import { say } from '../../lib/say.ts';
 import { iso } from '../../lib/timestamps.ts';
-import { nextSteps } from './error-notes.ts';
 
 /** If the reader closes the pipe (`| head`), output stops but the command's work continues. */
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);

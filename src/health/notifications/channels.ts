@@ -36,7 +36,6 @@ const openChannel = (config: ChannelConfig): Channel => {
     send: (message) =>
       send(message).catch((cause: unknown) => {
         throw transient('NOTIFICATION_FAILED', `The notification channel ${config.name} did not take the message.`, {
-          hint: 'Check its address and its secret, then try callsync notify.',
           cause,
         });
       }),

@@ -67,10 +67,7 @@ export const serveOperations = async (options: {
   limitConnections(server);
   const listenOn = (on: number) => once(server.listen(on, listen), 'listening');
   await listenOnPort(port, options.orAnyPort === true, listenOn).catch((cause) => {
-    throw terminal('OPERATIONS_PORT_TAKEN', `Health and metrics cannot be served on ${listen}:${port}.`, {
-      hint: 'Set operations.listen and operations.port to a free address of this machine.',
-      cause,
-    });
+    throw terminal('OPERATIONS_PORT_TAKEN', `Health and metrics cannot be served on ${listen}:${port}.`, { cause });
   });
   return {
     /** Such as `http://127.0.0.1:9464`. */
@@ -87,9 +84,7 @@ export const serveOperations = async (options: {
 const openTls = (files: TlsFiles, answer: RequestListener): { server: Server; watch: FileWatch } => {
   const certificate = readCertificate(files);
   if (certificate === undefined)
-    throw terminal('OPERATIONS_TLS_INVALID', 'The certificate or key of the operations port cannot be used.', {
-      hint: 'Check that operations.tls.cert_file and key_file exist, are PEM and belong together.',
-    });
+    throw terminal('OPERATIONS_TLS_INVALID', 'The certificate or key of the operations port cannot be used.');
   const handshakeTimeout = requestLimits.headersTimeout;
   const server: TlsServer = createTlsServer({ ...requestLimits, ...certificate, handshakeTimeout }, answer);
   // A pair that does not fit is left aside: the earlier certificate stays in use.

@@ -60,9 +60,7 @@ const defaultRecordBytes = 64 * 1024 * 1024;
  */
 export const importFile = async (deps: IngestDeps, input: ImportInput, options: ImportOptions = {}) => {
   if (input.observedAt !== undefined && input.observedAt > Date.now() * 1000 + deps.clockSkew)
-    throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records is in the future.', {
-      hint: 'Give the time at which the file was written: callsync import FILE --observed-at TIME.',
-    });
+    throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records is in the future.');
   const file = await openInput(input.from);
   try {
     return await importOpened(deps, input, file, options);
@@ -203,7 +201,7 @@ const openInput = async (from: ImportInput['from']) => {
     throw terminal(
       'IMPORT_FILE_UNREADABLE',
       `The file ${name} cannot be read (${(cause as { code?: string }).code}).`,
-      { hint: 'Check that it exists, is a file, and may be read.', cause },
+      { cause },
     );
   }
 };

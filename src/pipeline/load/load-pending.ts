@@ -56,9 +56,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
   const target = deps.targets.find(({ warehouse }) => warehouse.name === input.warehouse);
   if (target === undefined) {
     if (!(await isConfiguredSomewhere(store, input.warehouse))) return { sent: 0, changed: 0, more: false, held: 0 };
-    throw transient('WAREHOUSE_NOT_CONFIGURED', `This worker does not know the warehouse ${input.warehouse}.`, {
-      hint: 'Stop this worker, and run callsync worker with the current configuration. Meanwhile, another worker does the load.',
-    });
+    throw transient('WAREHOUSE_NOT_CONFIGURED', `This worker does not know the warehouse ${input.warehouse}.`);
   }
   await keepRegistered(store, input.warehouse, flattenVersion);
   const { limit, newOnly, mayCommit } = await paceRun(target.warehouse, input.origin, () =>

@@ -107,7 +107,6 @@ const refuseHeld = async (deps: IngestDeps, meant: PurgeScope): Promise<void> =>
   throw terminal(
     'ERASURE_HELD',
     `${held.size} of the ${ids.length} calls are under a legal hold. callsync erased nothing.`,
-    { hint: 'Run callsync privacy hold list, or erase the other calls with --except-held.' },
   );
 };
 
@@ -170,9 +169,7 @@ export const finishOldErasures = async (deps: IngestDeps): Promise<void> => {
 const readOpen = async (store: Store, requestId: string) => {
   const open = await receipts.readOpenErasure<ErasureDraft>(store, requestId);
   if (open !== undefined) return open;
-  throw terminal('ERASURE_UNKNOWN', 'The store has no erasure with this name.', {
-    hint: 'If the store was restored, run callsync erase again with the same values.',
-  });
+  throw terminal('ERASURE_UNKNOWN', 'The store has no erasure with this name.');
 };
 
 /**

@@ -32,7 +32,5 @@ export const chooseAxis = (list: ListConfig, processedField: string) => {
 export const requireAxis = (list: ListConfig, processedField: string) => {
   const chosen = chooseAxis(list, processedField);
   if (chosen !== undefined) return chosen;
-  throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-    hint: 'Correct the record_field of source.list.cursor_fields; callsync probe finds it.',
-  });
+  throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.');
 };

@@ -88,10 +88,7 @@ const operationsFor = (options: DemoOptions, passwordFile: string): Raw => {
 const lockFolder = (dir: string): Promise<SpoolLock> =>
   lockSpool(dir, { waitMs: 0 }).catch((cause: unknown) => {
     if (!(cause instanceof CallsyncError) || cause.code !== 'SPOOL_IN_USE') throw cause;
-    throw terminal('DEMO_RUNS', `A demo already runs in the folder ${dir}.`, {
-      hint: 'End it, or run callsync demo --data-dir FOLDER with another folder.',
-      cause,
-    });
+    throw terminal('DEMO_RUNS', `A demo already runs in the folder ${dir}.`, { cause });
   });
 
 const folders = { postgres: 'demo', bigquery: 'demo-bigquery' } as const;

@@ -165,7 +165,6 @@ const reachable = (url: URL, base: URL): URL => {
   throw terminal(
     'LINK_REFUSED',
     `The list points to another address (${url.origin}, not below the path of source.base_url); the token was not sent there.`,
-    { hint: 'If that address is right, put it into source.base_url.' },
   );
 };
 

@@ -21,20 +21,12 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   if (status === 503)
     return transient('SERVICE_OVERLOADED', `${where} answers 503: it is overloaded or away.`, { retryAfterMs });
   if (status === 402 || (status === 403 && (retryAfterMs !== undefined || aboutQuota.test(detail ?? ''))))
-    return transient('SERVICE_QUOTA', `${where} answers ${status}: the quota is used up${said}.`, {
-      retryAfterMs,
-      hint: 'callsync asks again at growing intervals, up to 5 minutes, and continues by itself. For more, ask the account manager for a higher quota.',
-    });
+    return transient('SERVICE_QUOTA', `${where} answers ${status}: the quota is used up${said}.`, { retryAfterMs });
   if (temporary.has(status) || status > 530)
     return transient('SERVICE_UNAVAILABLE', `${where} answers ${status}.`, { retryAfterMs });
   if (status === 403)
-    return terminal('ACCESS_DENIED', `${where} answers 403: these credentials may not read it${said}.`, {
-      hint: 'Ask the account manager for access to the call API, and whether only certain IP addresses are allowed.',
-    });
-  if (status === 404)
-    return terminal('LIST_MISSING', `${where} answers 404.`, {
-      hint: 'Correct source.base_url, source.version and source.list.path, then run callsync probe.',
-    });
+    return terminal('ACCESS_DENIED', `${where} answers 403: these credentials may not read it${said}.`);
+  if (status === 404) return terminal('LIST_MISSING', `${where} answers 404.`);
   if (refusedQueries.has(status))
     return terminal('LIST_REFUSED', `${where} refuses the query with ${status}${said}.`, {
       hint: 'Compare source.list with the service’s documentation, or run `callsync probe`.',

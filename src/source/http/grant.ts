@@ -91,21 +91,15 @@ const explainAnswer = ({ host, protocol }: URL, answer: HttpResponse): CallsyncE
   const said = reason === '' ? `status ${status}` : `status ${status}, ${reason}`;
   const step = nextSteps.get(reason);
   if (Math.floor(status / 100) === 2 && step === undefined)
-    return transient('TOKEN_MALFORMED', `The token endpoint ${host} answered without an access_token.`, {
-      hint: 'Correct source.auth_url and source.realm (a login page or a proxy may answer), then run callsync doctor.',
-    });
+    return transient('TOKEN_MALFORMED', `The token endpoint ${host} answered without an access_token.`);
   if ([408, 429].includes(status) || status >= 500)
     return transient('TOKEN_UNAVAILABLE', `The token endpoint ${host} is not available (${said}).`, {
       retryAfterMs: retryAfterOf(answer),
     });
   if ([404, 405].includes(status))
-    return terminal('TOKEN_ENDPOINT_MISSING', `There is no token endpoint at ${host} for that realm (${said}).`, {
-      hint: 'Correct source.auth_url and source.realm, or source.token_url, then run callsync doctor.',
-    });
+    return terminal('TOKEN_ENDPOINT_MISSING', `There is no token endpoint at ${host} for that realm (${said}).`);
   if (status === 415 || (status === 400 && step === undefined))
-    return terminal('TOKEN_FORM_REFUSED', `The identity provider ${host} refused the request (${said}).`, {
-      hint: 'Try the other source.token_format (`callsync doctor` does), and check source.scope.',
-    });
+    return terminal('TOKEN_FORM_REFUSED', `The identity provider ${host} refused the request (${said}).`);
   const isPlain = protocol === 'http:' && status === 403;
   return terminal('TOKEN_REFUSED', `The identity provider ${host} refused to issue a token (${said}).`, {
     hint: `${isPlain ? httpsStep : (step ?? credentialsStep)} Then run callsync doctor.`,

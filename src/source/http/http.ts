@@ -87,7 +87,6 @@ export const createHttp = (limits: SourceLimits) => {
           throw terminal(
             'REDIRECT_REFUSED',
             `${request.url.host} redirected to ${target === undefined ? 'an unreadable address' : `another address (${target.origin})`}; ${request.method === 'POST' ? 'the client secret' : 'the token'} was not sent there.`,
-            { hint: 'If that address is right, put it into the configuration.' },
           );
         if (hop === maxRedirects)
           throw terminal('REDIRECT_LOOP', `${request.url.host} redirected more than ${maxRedirects} times.`);
@@ -102,10 +101,7 @@ const flatHeaders = (headers: Record<string, string | string[] | undefined>): Re
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')]));
 
 const timedOut = (url: URL, what: string, cause: unknown): CallsyncError =>
-  transient('SERVICE_TIMEOUT', `${url.host} took too long ${what}.`, {
-    cause,
-    hint: 'Run the command again later, or raise the time-outs in source.limits.',
-  });
+  transient('SERVICE_TIMEOUT', `${url.host} took too long ${what}.`, { cause });
 
 /** The error of a certificate that `isUntrusted` tells of. */
 export const untrusted = (url: URL, code: string, cause: unknown): CallsyncError =>
@@ -138,10 +134,7 @@ const explainFailure = (url: URL, error: unknown): CallsyncError => {
   return transient(
     'SERVICE_BROKEN',
     `The connection to ${url.host} broke or its response was cut off${code === '' ? '' : ` (${code})`}.`,
-    {
-      cause: error,
-      hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
-    },
+    { cause: error },
   );
 };
 
@@ -170,9 +163,6 @@ export const refusePlainHttp = (url: URL, key: string, { allow_http }: Pick<Sour
   throw terminal(
     'TOKEN_INSECURE',
     `${key} (${url.host}) is plain HTTP, so anyone on the network path could read token and client secret.`,
-    {
-      hint: 'Use an https address. Inside your own network, you can set source.allow_http.',
-    },
   );
 };
 
@@ -243,9 +233,7 @@ const readText = (body: Buffer, type = ''): Buffer => {
 };
 
 const tooLarge = (maxBytes: number): Error =>
-  terminal('RESPONSE_TOO_LARGE', `The service sent more than ${maxBytes} bytes in one response.`, {
-    hint: 'Lower source.list.pagination.size, or raise source.limits.max_response_bytes.',
-  });
+  terminal('RESPONSE_TOO_LARGE', `The service sent more than ${maxBytes} bytes in one response.`);
 
 /** Local milliseconds that never jump, on the scale of Date.now(). */
 export const steadyNow = (): number => performance.timeOrigin + performance.now();

@@ -297,10 +297,7 @@ async function* readAhead(limit: MemoryLimit, asking: Asking, query: ListQuery, 
 }
 
 /** The error of a list that would be read for ever. */
-export const loops = (): CallsyncError =>
-  terminal('LIST_LOOP', 'The list returns the same page again and again.', {
-    hint: 'Check source.list.pagination, or run `callsync probe`.',
-  });
+export const loops = (): CallsyncError => terminal('LIST_LOOP', 'The list returns the same page again and again.');
 
 const failed = (message: string): CallsyncError =>
   transient('LIST_FAILED', message, {

@@ -44,9 +44,7 @@ export const axisOf = (list: ListConfig, name: string): AxisConfig => {
     const known = axesOf(list)
       .map(({ name: own }) => own)
       .join(', ');
-    throw terminal('AXIS_UNKNOWN', `The list has no axis “${name}” (it has ${known}).`, {
-      hint: 'Correct source.list.cursor_fields; callsync probe finds them.',
-    });
+    throw terminal('AXIS_UNKNOWN', `The list has no axis “${name}” (it has ${known}).`);
   }
   return axis;
 };

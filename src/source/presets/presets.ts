@@ -23,10 +23,7 @@ export const readPreset = async (preset: string, baseDir = process.cwd()) => {
   try {
     content = readYaml(await readFile(file, 'utf8'), file);
   } catch (error) {
-    throw terminal('PRESET_UNREADABLE', `The preset “${preset}” cannot be read.`, {
-      cause: error,
-      hint: 'Give the name of a preset (activate, activate-v1), or the path of a YAML file.',
-    });
+    throw terminal('PRESET_UNREADABLE', `The preset “${preset}” cannot be read.`, { cause: error });
   }
   if (!isObject(content))
     throw terminal('PRESET_INVALID', `The preset “${preset}” is not a set of configuration sections.`);

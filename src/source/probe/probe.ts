@@ -163,9 +163,7 @@ const nothingToSee = (look: Look): CallsyncError =>
     ? terminal('LIST_MALFORMED', `${look.url.host}${look.url.pathname} does not answer with JSON.`, {
         hint: 'Correct source.base_url and source.list.path, then run callsync probe.',
       })
-    : terminal('LIST_EMPTY', 'The list has no records, so callsync cannot find out how the list works.', {
-        hint: 'Ask the account manager whether these credentials may read calls, or choose a part with calls in source.list.params.',
-      });
+    : terminal('LIST_EMPTY', 'The list has no records, so callsync cannot find out how the list works.');
 
 /** One line a finding, then the section as it would be written. */
 export const renderProbe = (report: ProbeReport): string => {

@@ -69,9 +69,7 @@ const readIntact = ({ callId, body, digest }: StoredDocument): Buffer | undefine
 
 /** For readers to whom a call without its document is of no use. */
 export const documentLost = (callId: string): CallsyncError =>
-  transient('LEDGER_DAMAGED', `The ledger has lost the document of call ${callId}, or somebody altered it.`, {
-    hint: 'Run callsync reconcile --force over the day of the call: callsync then reads the call again. If the service no longer has the call, erase it with callsync erase --by call.',
-  });
+  transient('LEDGER_DAMAGED', `The ledger has lost the document of call ${callId}, or somebody altered it.`);
 
 const packDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Buffer[]> => {
   const bodies: Buffer[] = [];

@@ -24,9 +24,7 @@ const principal = /^(user|group|domain|serviceAccount|specialGroup):[\w.+@-]+$/;
 
 const grantee = (reader: string): string => {
   if (principal.test(reader)) return `"${reader}"`;
-  throw terminal('USAGE_GRANTS', 'BigQuery grants rights to principals, not to roles.', {
-    hint: 'Write principals such as group:analysts@example.com, user:… or serviceAccount:….',
-  });
+  throw terminal('USAGE_GRANTS', 'BigQuery grants rights to principals, not to roles.');
 };
 
 export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): readonly string[] => {

@@ -86,8 +86,6 @@ const writeAndRead = async (rest: Rest, { location }: BigqueryWarehouseConfig, t
     const json = { query, useLegacySql: false, location, timeoutMs: 20_000 };
     const answer = await rest<{ jobComplete?: boolean; rows?: unknown[] }>({ method: 'POST', path: '/queries', json });
     if (answer.jobComplete === false || (query.startsWith('SELECT') && answer.rows?.length !== 1))
-      throw terminal('BIGQUERY_SLOW', `BigQuery did not finish a query of one row in ${table} within 20 s.`, {
-        hint: 'Check the job in the console; the project may have no free slots.',
-      });
+      throw terminal('BIGQUERY_SLOW', `BigQuery did not finish a query of one row in ${table} within 20 s.`);
   }
 };

@@ -43,9 +43,7 @@ export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: Abort
   if (sent + logRows === 0) return { changed: 0, unchanged: 0 };
   // Callers divide a load that is refused for its size.
   if (new Set(entries.flatMap(datesOf)).size > mostDates)
-    throw terminal('BIGQUERY_TOO_LARGE', `The calls of load ${batch.loadId} are on more than ${mostDates} days.`, {
-      hint: 'Lower `max_calls_per_load`.',
-    });
+    throw terminal('BIGQUERY_TOO_LARGE', `The calls of load ${batch.loadId} are on more than ${mostDates} days.`);
   const unknownPartitions = await deps.hasUnknownPartitions(batch.epoch);
   const { changed, committedAt } = await commit(deps, { batch, unknownPartitions }, signal);
   if (batch.tombstones.length > 0) await deps.staging.dropLeftovers();
@@ -93,7 +91,6 @@ const awaitQuota = async (deps: LoadDeps, signal?: AbortSignal): Promise<void> =
   const wait = await deps.quota.waitMs('any');
   if (wait > maxQuotaWaitMs)
     throw transient('BIGQUERY_QUOTA_RESERVED', `Warehouse "${deps.name}" has used its share of the quota.`, {
-      hint: 'Wait, or raise `quota` of this warehouse if the quotas of the project allow it.',
       retryAfterMs: wait,
     });
   if (wait > 0) await deps.pause(wait, signal);

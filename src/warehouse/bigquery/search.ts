@@ -100,10 +100,7 @@ const explain =
   (isLocal: boolean, lacking: RegExp) =>
   (cause: unknown): never => {
     if (!isLocal || !(cause instanceof CallsyncError) || !lacking.test(cause.message)) throw cause;
-    throw terminal('SEARCH_UNSUPPORTED', 'The local BigQuery has no SEARCH function.', {
-      hint: 'Search a PostgreSQL warehouse, or BigQuery itself; callsync query can compare with LIKE.',
-      cause,
-    });
+    throw terminal('SEARCH_UNSUPPORTED', 'The local BigQuery has no SEARCH function.', { cause });
   };
 
 const toHit = (hit: Record<string, unknown>, terms: readonly SearchTerm[]): SearchHit => {

@@ -227,9 +227,7 @@ const isReady = ({ isKept, isValid }: State): boolean => isKept && isValid === t
 /** @throws CallsyncError SEARCH_INDEX_MISSING */
 export const requireIndex = async (schema: Schema): Promise<void> => {
   if (isReady(await readState(schema))) return;
-  throw terminal('SEARCH_INDEX_MISSING', `The ${schema.db.purpose} has no complete search index.`, {
-    hint: 'Run callsync warehouse search-index create with the same --config. The command also completes an interrupted index.',
-  });
+  throw terminal('SEARCH_INDEX_MISSING', `The ${schema.db.purpose} has no complete search index.`);
 };
 
 export const readStatus = async (schema: Schema): Promise<SearchIndexStatus> => {
@@ -293,10 +291,7 @@ const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
     throw terminal(
       'SEARCH_UNACCENT',
       `The extension unaccent cannot be created in the database of the ${db.purpose}.`,
-      {
-        hint: "Install the contrib modules of PostgreSQL, and let an administrator run psql -c 'CREATE EXTENSION unaccent' there.",
-        cause,
-      },
+      { cause },
     );
   }
 };

@@ -170,7 +170,7 @@ const listenAt = async (app: FastifyInstance, config: WebhookConfig, orAnyPort: 
     throw terminal(
       'WEBHOOK_PORT_TAKEN',
       `The webhook receiver cannot listen on ${host}:${config.port} (${errorCode(error)}).`,
-      { hint: 'Set webhook.listen and webhook.port to a free address of this machine.', cause: error },
+      { cause: error },
     );
   }
 };
@@ -222,9 +222,7 @@ const closeServer = async (app: FastifyInstance, bodies: BodyReader, answerWithi
 const openCertificate = (files: TlsFiles): Certificate => {
   const certificate = readCertificate(files);
   if (certificate === undefined) {
-    throw terminal('WEBHOOK_TLS_INVALID', 'The certificate or key of the webhook receiver cannot be used.', {
-      hint: 'Check that webhook.tls.cert_file and key_file exist, are PEM and belong together.',
-    });
+    throw terminal('WEBHOOK_TLS_INVALID', 'The certificate or key of the webhook receiver cannot be used.');
   }
   return certificate;
 };

@@ -61,10 +61,7 @@ const makeFolder = async (dir: string, log: ReceiverLog): Promise<void> => {
     await mkdir(dirname(dir), passable);
     await mkdir(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw terminal('SPOOL_UNUSABLE', `The spool folder ${dir} cannot be made.`, {
-      hint: 'Set webhook.spool.dir to a folder that the receiver can write to.',
-      cause: error,
-    });
+    throw terminal('SPOOL_UNUSABLE', `The spool folder ${dir} cannot be made.`, { cause: error });
   }
   // An existing folder may be open to other users, but it holds call data.
   if (((await stat(dir)).mode & 0o077) === 0) return;
