@@ -1,6 +1,6 @@
 /** The status page of a process, and the parts of a process that works. */
 
-import { type Client, WorkflowFailedError } from '@temporalio/client';
+import { WorkflowFailedError } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
 import { type BackfillProgress, pauseUpdate, resumeUpdate } from '../../workflows/messages.ts';
 import { createRegistry, createWorkMetrics, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
@@ -22,7 +22,7 @@ import { openWarehouses } from './activity-deps.ts';
 import { explain, openHealth } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { openStoreService, type Services } from './services.ts';
-import { askProgress, listBackfills, openTemporal, rootMessage } from './temporal.ts';
+import { listBackfills, openTemporal, rootMessage } from './temporal.ts';
 
 /** Users that may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
 export const openUsers = ({ operations }: Pick<Config, 'operations'>) =>
@@ -77,16 +77,16 @@ const readBackfills = async ({ client, prefix, uiUrl }: Parts['temporal']): Prom
     listed.map(async (one) => {
       const handle = backfillHandle(client, prefix, one.name);
       const link = workflows ? `${workflows}${encodeURIComponent(handle.workflowId)}` : null;
-      const { progress, error } = await readProgress(client, handle, one.closedAt === null);
-      return { ...one, link, progress, error: error ?? one.error };
+      const { progress, error } = one.closedAt === null ? one : await readResult(handle);
+      return { ...one, link, progress: progress && describeProgress(progress), error };
     }),
   );
 };
 
-/** No progress where no worker answers in time. Temporal itself has the result of a run that ended. */
-const readProgress = (client: Client, handle: ReturnType<typeof backfillHandle>, isRunning: boolean) =>
-  (isRunning ? askProgress(client, handle) : handle.result()).then(
-    (progress) => ({ progress: describeProgress(progress), error: null }),
+/** Of a run that ended: Temporal itself has it. */
+const readResult = (handle: ReturnType<typeof backfillHandle>) =>
+  handle.result().then(
+    (progress) => ({ progress, error: null }),
     (error: unknown) => ({ progress: null, error: error instanceof WorkflowFailedError ? rootMessage(error) : null }),
   );
 

@@ -1,11 +1,11 @@
 /** Opens Temporal, maintains its schedules, and checks that workers for a task queue exist. */
 import { join } from 'node:path';
-import { type Client, ScheduleNotFoundError, type WorkflowClient, type WorkflowHandle } from '@temporalio/client';
+import type { Client, WorkflowClient, WorkflowExecutionInfo, WorkflowHandle } from '@temporalio/client';
+import { ScheduleNotFoundError } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
 import type { Range } from '../../schemas/orchestration.ts';
 import { backfillId, progressQuery, type TaskQueues, taskQueuesOf } from '../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../config/data-dir.ts';
-import type { PageBackfill } from '../health/page/state.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { say } from '../lib/say.ts';
 import { iso, nowMicros } from '../lib/timestamps.ts';
@@ -105,39 +105,44 @@ export const keepSchedules = async (...input: Parameters<typeof ensureConfigured
   services.defer(repeatEvery(lookMs, look));
 };
 
-type ListedBackfill = Pick<PageBackfill, 'name' | 'status' | 'startedAt' | 'closedAt' | 'error'>;
-
 /** The message of the last failed attempt that a running workflow waits for, without personal data; null if there is none. */
 export const lastFailure = async (handle: WorkflowHandle): Promise<string | null> => {
   const { raw } = await handle.describe();
   return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? null;
 };
 
-/** @throws an error of Temporal, also if no worker answers in time */
-export const askProgress = (client: Client, handle: WorkflowHandle) =>
-  client.withDeadline(Date.now() + 1_500, () => handle.query(progressQuery));
+/** Longest wait for the worker of a backfill. */
+const progressMs = 1_500;
+
+/** A status of Temporal. */
+export const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');
 
 /** The backfills of one installation that Temporal still remembers, newest first, each with its last run. */
-export const listBackfills = async (client: Client, prefix: string): Promise<ListedBackfill[]> => {
+export const listBackfills = async (client: Client, prefix: string) => {
   const own = backfillId(prefix, '');
-  const newest = new Map<string, ListedBackfill>();
-  const listed = client.workflow.list({ query: "WorkflowType = 'backfill'" });
-  for await (const { workflowId, status, startTime, closeTime } of listed) {
-    if (!workflowId.startsWith(own)) continue;
-    const name = workflowId.slice(own.length);
-    const startedAt = startTime.toISOString();
-    const known = newest.get(name);
-    const closedAt = closeTime?.toISOString() ?? null;
-    if (known === undefined || known.startedAt < startedAt)
-      newest.set(name, { name, status: status.name, startedAt, closedAt, error: null });
+  const newest = new Map<string, WorkflowExecutionInfo>();
+  for await (const run of client.workflow.list({ query: "WorkflowType = 'backfill'" })) {
+    const known = newest.get(run.workflowId);
+    const isNewer = known === undefined || known.startTime < run.startTime;
+    if (run.workflowId.startsWith(own) && isNewer) newest.set(run.workflowId, run);
   }
-  const all = [...newest.values()].map(async (one) => {
-    if (one.closedAt !== null) return one;
-    const handle = client.workflow.getHandle(`${own}${one.name}`);
-    const { state } = (await askProgress(client, handle).catch(() => undefined)) ?? {};
-    return { ...one, status: state === 'paused' ? 'PAUSED' : one.status, error: await lastFailure(handle) };
+  const runs = [...newest.values()].sort((a, b) => b.startTime.getTime() - a.startTime.getTime());
+  const listed = runs.map(async ({ workflowId, status, startTime, closeTime }) => {
+    const name = workflowId.slice(own.length);
+    const times = { startedAt: startTime.toISOString(), closedAt: closeTime?.toISOString() ?? null };
+    if (closeTime !== undefined) return { name, state: wordOf(status.name), ...times, progress: null, error: null };
+    const handle = client.workflow.getHandle(workflowId);
+    const asked = client.withDeadline(Date.now() + progressMs, () => handle.query(progressQuery));
+    const progress = await asked.catch(() => null);
+    return {
+      name,
+      state: progress?.state ?? 'no worker answers',
+      ...times,
+      progress,
+      error: await lastFailure(handle),
+    };
   });
-  return (await Promise.all(all)).sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
+  return await Promise.all(listed);
 };
 
 export type QueueRole = keyof TaskQueues;
@@ -186,14 +191,18 @@ export const refuseEmptyRange = ({ from, to }: { from?: number | undefined; to?:
     throw terminal('USAGE_RANGE', 'The range is empty: its start must be before its end and before now.');
 };
 
-/** A range that ends now at the latest: a future window would count as read. @throws CallsyncError USAGE_RANGE */
+/**
+ * A range that ends now at the latest: a future window would count as read.
+ * @param settle milliseconds before now, in which calls may still appear @throws CallsyncError USAGE_RANGE
+ */
 export const untilNow = (
   { from, to }: { readonly from: number; readonly to?: number | undefined },
+  settle = 0,
   tell: (message: string) => void = say,
 ): Range => {
-  const now = nowMicros();
-  const range = { from, to: Math.min(to ?? now, now) };
+  const end = nowMicros() - settle * 1000;
+  const range = { from, to: Math.min(to ?? end, end) };
   refuseEmptyRange(range);
-  if (to !== undefined && to > now) tell(`The range ends now: ${iso(to)} lies in the future.`);
+  if (to !== undefined && to > end) tell(`The range ends at ${iso(end)}: later calls may still come.`);
   return range;
 };

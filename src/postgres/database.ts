@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { terminal } from '../lib/errors.ts';
 import { readNumber } from '../lib/parse-json.ts';
-import { isConflict, isDriverError, isStale, isUnanswered, postgresError } from './errors.ts';
+import { isConflict, isDriverError, isLocked, isStale, isUnanswered, postgresError } from './errors.ts';
 import { fixedSettings, sessionSql } from './session.ts';
 
 /** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
@@ -410,7 +410,7 @@ export const withLock = async <T>(db: Database | Transaction, name: string, work
 const mostAttempts = 5;
 
 /**
- * As `db.transaction`; repeats a few times after a deadlock or a conflict with another transaction.
+ * As `db.transaction`; repeats a few times after a deadlock, a conflict with another transaction, or the end of `lock_timeout`.
  * @param work may run several times, so its effects outside the transaction must be repeatable
  */
 export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction) => Promise<T>, finds?: Finds) => {
@@ -418,7 +418,7 @@ export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction)
     try {
       return await db.transaction(work, finds);
     } catch (error) {
-      if (attempt === mostAttempts || !isConflict(error)) throw error;
+      if (attempt === mostAttempts || !(isConflict(error) || isLocked(error))) throw error;
     }
   }
 };

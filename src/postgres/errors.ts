@@ -16,7 +16,7 @@ const readFault = (line: string) => {
 export const databaseFaults: readonly Fault[] = `
 terminal | DATABASE_URL_INVALID | ^ERR_INVALID_URL | The connection URL of the … cannot be read. | Write it as postgres://user:password@host:port/database. In the password, write # as %23, / as %2F, ? as %3F and @ as %40.
 terminal | DATABASE_URL_INVALID | ^open | A file in the connection URL of the … cannot be read. | Correct sslrootcert, sslcert or sslkey in the connection URL.
-terminal | DATABASE_URL_INVALID | ^42601 .*command-line | The … refuses the options in its connection URL. | Write options=-c%20NAME%3DVALUE, or remove options.
+terminal | DATABASE_URL_INVALID | ^(42601 .*command-line|42704 .*parameter) | The … refuses the options in its connection URL. | Write options=-c%20NAME%3DVALUE with a parameter of PostgreSQL, or remove options.
 terminal | DATABASE_UNTRUSTED | ^untrusted | The TLS certificate of the … cannot be trusted. | Renew the certificate of the server, or name its CA in the connection URL: sslmode=verify-full&sslrootcert=FILE.
 terminal | DATABASE_UNTRUSTED | ^ .*support SSL | The … takes no TLS connections. | Switch TLS on at the server (ssl = on). If you trust the network, remove sslmode from the connection URL.
 terminal | DATABASE_CREDENTIALS | ^28P01|^ SASL | The … refuses the user or password. | Correct the user and password in its connection URL, then run callsync doctor.
@@ -47,7 +47,7 @@ terminal | DATABASE_ERROR | ^ | The … reports an error. | Read the log of the 
   .map(readFault);
 
 /** SQLSTATE whose messages name objects and addresses, and never a value of a row. */
-const plainMessages = /^(08|25|28|3D|53|55|57|42501|42701|42710|42P0[67])/;
+const plainMessages = /^(08|25|28|3D|53|55|57|42501|42701|42704|42710|42P0[67])/;
 
 /** Parts of an error of Node or PostgreSQL that name no value of a row, as a message or a detail of the server may. */
 const parts = ['hostname', 'address', 'port', 'path', 'schema', 'table', 'column', 'constraint'] as const;

@@ -185,6 +185,8 @@ export const migrateStore = async (database: Database, since: readonly Migration
     const foreign = [...applied].filter((one) => known.every((mine) => mine.name !== one));
     if (foreign.some((one) => !/^\d+-expand-/.test(one)))
       throw terminal('STORE_SCHEMA', 'The tables of the store are of another version of callsync.');
+    // A statement that waits for a lock holds up every later query of its table.
+    await tx.query("SET LOCAL lock_timeout = '2s'");
     for (const open of known.filter((one) => !applied.has(one.name))) {
       await tx.client.query(open.sql);
       await tx.query`INSERT INTO ${raw(schema)}.migrations (name) VALUES (${open.name})`;

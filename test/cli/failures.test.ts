@@ -71,6 +71,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       [/live\.callsPerSecond: expected number/, 'simulate', '--options', '{live: {callsPerSecond: many}}'],
       [/--options is not valid YAML or JSON/, 'simulate', '--options', '{live: '],
       [/no dialect named nope\. Choose one of: activate/, 'simulate', '--dialect', 'nope'],
+      [/The day has not begun/, 'coverage', '--day', '2099-01-01'],
       [new RegExp(`Port ${simulator.port} is taken`), 'simulate', '--port', String(simulator.port)],
     ];
     for (const [sentence, ...args] of wrong) {

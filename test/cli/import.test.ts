@@ -50,7 +50,10 @@ test('reads standard input, and reports fields that nobody knows', async () => {
   expect(drift).toMatchObject([{ source: 'import', field: 'brand_new', kind: 'new', seen: 1 }]);
 });
 
-test('a file that is not there, and no choice of records', async () => {
+test('a file that is not there, the manifest of an export, and no choice of records', async () => {
+  const manifest = await folder.write('manifest.json', '{\n  "made_by": "callsync 0.1.0"\n}\n');
+  const skipped = { code: 0, stdout: '', stderr: expect.stringContaining('callsync skips it') };
+  expect(await folder.run(['import', manifest])).toMatchObject(skipped);
   const stderr = expect.stringContaining('The file /no/such/nowhere.json cannot be read (ENOENT)');
   expect(await folder.run(['import', '/no/such/nowhere.json'])).toMatchObject({ code: 2, stdout: '', stderr });
   expect((await folder.run(['quarantine', 'replay'])).code).toBe(2);

@@ -41,7 +41,7 @@ test('a command without a worker says so and ends, instead of waiting for ever; 
     expect({ code, stdout }, `${name}: ${stderr}`).toEqual({ code: 4, stdout: '' });
     for (const words of says) expect(stderr, name).toContain(words);
   }
-  expect(await folder.json(['backfill', 'list'])).toMatchObject([{ name: 'lonely', state: 'running' }]);
+  expect(await folder.json(['backfill', 'list'])).toMatchObject([{ name: 'lonely', state: 'no worker answers' }]);
 });
 
 test('Ctrl-C leaves the view at once', async () => {
@@ -84,6 +84,7 @@ test('a scheduled backfill is listed, paused and resumed', async () => {
     });
   onTestFinished(() => ensure().then(() => connection.close()));
   const times = { cron: '30 3 * * *', time_zone: 'Europe/Paris', catchup_window: '1h' };
+  expect((await run('backfill', 'schedule', 'list')).stdout).toContain('Name one in sync.backfills');
   await ensure({ name: 'nightly', ...times, overlap_policy: 'skip' });
   const schedule = (...args: string[]) => run('backfill', 'schedule', ...args);
   const facts = (...args: string[]) => folder.json(['backfill', 'schedule', ...args]);

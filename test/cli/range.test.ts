@@ -31,25 +31,29 @@ test.each([
   expect(() => awaitedRange(input, 'UTC', now)).toThrow(expect.objectContaining({ code: 'USAGE_RANGE' }));
 });
 
-test('a range into the future ends now, and says so; one that ends before it begins is refused', () => {
+test('a range ends before calls that may still come, and says so; an empty one is refused', () => {
   vi.useFakeTimers({ now: Date.parse('2026-04-01T10:00:00Z') });
   const present = Date.now() * 1000;
   const told: string[] = [];
   const tell = (message: string) => void told.push(message);
-  expect(untilNow({ from: 0 }, tell)).toEqual({ from: 0, to: present });
-  expect(untilNow({ from: 0, to: present - 1 }, tell)).toEqual({ from: 0, to: present - 1 });
+  expect(untilNow({ from: 0 }, 0, tell)).toEqual({ from: 0, to: present });
+  expect(untilNow({ from: 0, to: present - 1 }, 0, tell)).toEqual({ from: 0, to: present - 1 });
   expect(told).toEqual([]);
-  expect(untilNow({ from: 0, to: present + 86_400_000_000 }, tell)).toEqual({ from: 0, to: present });
-  expect(told).toEqual(['The range ends now: 2026-04-02T10:00:00.000Z lies in the future.']);
+  expect(untilNow({ from: 0, to: present + 86_400_000_000 }, 0, tell)).toEqual({ from: 0, to: present });
+  for (const to of [undefined, present])
+    expect(untilNow({ from: 0, to }, 30_000, tell)).toEqual({ from: 0, to: present - 30_000_000 });
+  expect(told).toEqual(
+    ['10:00:00', '09:59:30'].map((at) => `The range ends at 2026-04-01T${at}.000Z: later calls may still come.`),
+  );
   for (const range of [{ from: 5, to: 5 }, { from: present + 1 }])
-    expect(() => untilNow(range, tell)).toThrow(expect.objectContaining({ code: 'USAGE_RANGE' }));
+    expect(() => untilNow(range, 0, tell)).toThrow(expect.objectContaining({ code: 'USAGE_RANGE' }));
   vi.useRealTimers();
 });
 
-const finished = (over: object) => {
+const finished = (over: object, state: 'running' | 'paused' | 'done' = 'done') => {
   const range = { from: 0, to: 1_000_000_000 };
   const [, told, exit] = tellWatched('old', {
-    ...{ state: 'done', axis: 'qualified', range, share: 1, expected: 2_343, concurrency: 1, startedAt: 0, todo: [] },
+    ...{ state, axis: 'qualified', range, share: 1, expected: 2_343, concurrency: 1, startedAt: 0, todo: [] },
     totals: { ...emptyTotals, calls: 23, ...over },
   });
   return [String(told).split('\n')[2], exit];
@@ -67,6 +71,13 @@ test('backfill: windows that were not shown to be complete are counted, and the 
   const line = '  1 window could not be shown to be complete; callsync status names them';
   expect(finished({ problems: 1 })).toEqual([line, 'incomplete']);
 });
+
+test.each([
+  ['paused', '  it waits: callsync backfill resume old'],
+  ['running', '  it continues in the workers: callsync backfill watch old'],
+] as const)('backfill: one that is %s is told with the next command', (state, line) =>
+  expect(finished({}, state)).toEqual([line, 'incomplete']),
+);
 
 test('ranges and instants are told in ISO 8601 wherever they are, and counts stay numbers', () => {
   const range = { from: 1_700_000_000_000_000, to: 1_700_000_000_123_456 };

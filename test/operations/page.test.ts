@@ -101,7 +101,7 @@ const ask = async (port: number, head: string): Promise<string> => {
 const backfill = { startedAt: '2026-01-01T00:00:00Z', closedAt: null, link: 'http://127.0.0.1/', progress: null };
 
 const progress = { state: 'running', share: 0.5, windows: 2, secondsLeft: 60, calls: 1_234 } as const;
-const running = { ...backfill, name: 'big', status: 'RUNNING', error: null, progress };
+const running = { ...backfill, name: 'big', state: 'running', error: null, progress };
 
 test('the number of calls that a backfill has read is called so', async () => {
   const { address } = await serve({}, { ...calm, backfills: [running] });
@@ -117,7 +117,7 @@ test('shows hostile names as text, under a policy that runs nothing but its own 
     health: { ...healthy, warehouses: [{ ...warehouse, name: evil, lastError: evil, liveOldestAge: 901 }] },
     warehouses: [evil],
     days: calm.days.map((one) => ({ ...one, warehouse: evil })),
-    backfills: [{ ...backfill, name: evil, status: evil, error: evil }],
+    backfills: [{ ...backfill, name: evil, state: evil, error: evil }],
     events: [{ at: 0, kind: evil, what: evil, actor: evil }],
     funnel: [{ warehouse: null, calls: 1, p50: 1, p95: 1 }],
   };

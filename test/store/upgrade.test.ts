@@ -90,6 +90,18 @@ test('the next version starts beside this one, until it removes something that t
   });
   expect(await crossed).toBe(false);
 
+  const slow: Migration = { name: '3-expand-slow', sql: 'ALTER TABLE ledger ADD COLUMN slow text' };
+  let waiting: Promise<boolean> | undefined;
+  // A report, say. The queries of others do not wait for its end.
+  await store.transaction(async (tx) => {
+    await tx.query('SELECT FROM ledger');
+    waiting = migrateStore(store, [...next, slow]);
+    await untilBlocked(store, waiting);
+    await store.query('SELECT FROM ledger');
+  });
+  expect(await waiting).toBe(false);
+  next.push(slow);
+
   const broken: Migration = { name: '4-expand-broken', sql: 'ALTER TABLE ledger ADD COLUMN more text; SELECT 1/0' };
   await expect(migrateStore(store, [...next, broken])).rejects.toThrow();
   await store.query('ALTER TABLE ledger ADD COLUMN more text');

@@ -3,10 +3,9 @@ import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { withServices } from '../../app/services.ts';
 import type { TemporalService } from '../../app/temporal.ts';
-import { beginBackfill, listBackfills, openTemporal, untilNow, withTemporal } from '../../app/temporal.ts';
+import { beginBackfill, listBackfills, openTemporal, untilNow, withTemporal, wordOf } from '../../app/temporal.ts';
 import { countOf, formatSpan } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
-import { say } from '../../lib/say.ts';
 import { iso } from '../../lib/timestamps.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { backfillSchedule, listBackfillSchedules } from '../../temporal/schedules.ts';
@@ -29,6 +28,8 @@ const describeBackfill = (name: string, progress: BackfillProgress): string => {
     skipped > 0 && `  ${skipped} % of the range was read before and is skipped; --force reads it again`,
     totals.problems > 0 &&
       `  ${countOf(totals.problems, 'window')} could not be shown to be complete; callsync status names them`,
+    state === 'running' && `  it continues in the workers: callsync backfill watch ${name}`,
+    state === 'paused' && `  it waits: callsync backfill resume ${name}`,
   );
 };
 
@@ -46,13 +47,8 @@ type Found = Awaited<ReturnType<typeof find>>;
 
 const watch = async ({ name, handle }: Omit<Found, 'status'>): Promise<Answer> => {
   const { signal } = untilStopped();
-  const progress = await watchBackfill(handle, name, signal);
-  if (progress.state !== 'done')
-    say(`The backfill continues. Commands: callsync backfill watch ${name}, or callsync backfill cancel ${name}.`);
-  return tellWatched(name, progress);
+  return tellWatched(name, await watchBackfill(handle, name, signal));
 };
-
-const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');
 
 /** A command that changes a running backfill, which its worker confirms with its progress. */
 const control =
@@ -163,7 +159,11 @@ const schedule = group({
             factsOf(name, await backfillSchedule(client, prefix, name).describe()),
           ),
         );
-        return [all, all.map(describeSchedule).join('\n') || 'There is none.'];
+        return [
+          all,
+          all.map(describeSchedule).join('\n') ||
+            'No backfill is scheduled. Name one in sync.backfills, then restart callsync up.',
+        ];
       },
     }),
     pause: aboutSchedule('pause', 'stop starting runs', (one) => one.pause('Paused by an operator.')),
@@ -212,10 +212,9 @@ stopped watching, or windows were not shown complete. Exit code 4: no worker ans
       does: 'list backfills, newest first',
       examples: ['callsync backfill list'],
       within: withTemporal,
-      run: async (_options, { client, prefix }) => {
-        const listed = await listBackfills(client, prefix);
-        return [listed.map(({ status, ...one }) => ({ ...one, state: wordOf(status) }))];
-      },
+      run: async (_options, { client, prefix }) => [
+        (await listBackfills(client, prefix)).map(({ progress, ...one }) => one),
+      ],
     }),
     watch: about('watch', 'show a backfill until it ends; Ctrl-C leaves it running', watch),
     pause: about('pause', 'finish running parts (5,000 calls or a minute each), and start no others', halt),

@@ -5,6 +5,7 @@ import { withStore } from '../../app/services.ts';
 import { drawCoverage, readCoverage } from '../../health/coverage/coverage.ts';
 import { drawReasons } from '../../health/coverage/why.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { terminal } from '../../lib/errors.ts';
 import { dateOf, dayMicros, nowMicros } from '../../lib/timestamps.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
@@ -43,6 +44,7 @@ export default leaf({
   run: async (options, store, { config }) => {
     const now = nowMicros();
     const { day } = options;
+    if (day !== undefined && day > now) throw terminal('USAGE_RANGE', 'The day has not begun.');
     const { from = day ?? now - defaultDays * dayMicros, to = day === undefined ? now : day + dayMicros } = options;
     const range = { from, to };
     const altered = await describeAltered(store, range);

@@ -1,31 +1,21 @@
-import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { openIngest } from '../../app/activity-deps.ts';
 import { claimSource } from '../../app/open-source.ts';
 import { withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { terminal } from '../../lib/errors.ts';
-import { type ImportProgress, importFile } from '../../pipeline/import/import-file.ts';
+import { say } from '../../lib/say.ts';
+import { checkReadable, type ImportProgress, importFile } from '../../pipeline/import/import-file.ts';
 import { acceptSource, argument, instant, leaf, parsed } from '../shell/define.ts';
 import { endWith, print, untilStopped } from '../shell/output.ts';
 import { createImportView } from '../shell/progress.ts';
 
 const describe = (file: string, { records, refused, added, changed }: ImportProgress) =>
-  `${file}: ${countOf(records, 'record')}, ${countOf(added, 'new call')}, ${changed - added} changed or seen earlier${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
+  `${file}: ${countOf(records, 'record')}, ${countOf(added, 'new call')}, ${changed - added} with a change or an earlier first sight${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
 
-/** Before anything is started: a mistyped name is said at once, and nothing is imported halfway. */
-const checkReadable = async (files: readonly string[]): Promise<void> => {
-  for (const file of files.filter((name) => name !== '-')) {
-    const problem = await stat(file)
-      .then(async (found) => (found.isDirectory() ? 'it is a folder' : await access(file, constants.R_OK)))
-      .catch((cause: { code?: string }) => cause.code ?? 'no access');
-    if (problem === undefined) continue;
-    throw terminal('USAGE_FILE', `The file ${file} cannot be read (${problem}).`, {
-      hint: 'Check that it exists, is a file, and may be read.',
-    });
-  }
-};
+/** As `callsync export` writes it beside the calls: a short file. */
+const isManifest = async (file: string, size: number): Promise<boolean> =>
+  basename(file) === 'manifest.json' && size < 1e6 && (await readFile(file)).includes('"made_by": "callsync ');
 
 export default leaf({
   args: [argument('<files...>', 'files of call records or of answers of the call list, or - for standard input')],
@@ -42,16 +32,23 @@ export default leaf({
     'callsync import export/*.json --observed-at 2024-12-31T23:00:00Z',
     'zcat old.gz | callsync import -',
   ],
-  remarks: `If an import is interrupted, run the command again; it changes nothing that is imported. Imported values never
+  remarks: `If an import is interrupted, run the command again; it changes nothing that is imported. An import
+may date the first sight of a known call back; the call then counts as changed, once. Imported values never
 replace newer values. Unreadable records go to quarantine with file and line. Exit code 5: records went to quarantine.`,
   run: async (files, options) => {
-    await checkReadable(files);
+    const records: string[] = [];
+    // Before anything is started: a mistyped name is said at once, and nothing is imported halfway.
+    for (const file of files) {
+      const size = file === '-' ? 0 : await checkReadable(file);
+      if (await isManifest(file, size)) say(`${file} describes an export and has no calls; callsync skips it.`);
+      else records.push(file);
+    }
     await withStore(options, async (store, services) => {
       const { signal } = untilStopped();
       await claimSource(store, services.config, options.acceptSource === true ? 'accept' : 'keep');
       const deps = await openIngest(services, store);
       const { observedAt } = options;
-      for (const file of files) {
+      for (const file of records) {
         const name = file === '-' ? 'stdin' : basename(file);
         const view = createImportView(name);
         const from = file === '-' ? { name, bytes: process.stdin as AsyncIterable<Buffer> } : file;

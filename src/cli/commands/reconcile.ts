@@ -4,15 +4,16 @@ import { openTemporal, untilNow } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { say } from '../../lib/say.ts';
+import { iso } from '../../lib/timestamps.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 import { choice, flag, instant, leaf, parsed } from '../shell/define.ts';
 import { followWorkflow } from '../shell/follow.ts';
 import { endWith, lines, untilStopped } from '../shell/output.ts';
 import { toOption } from '../shell/range.ts';
 
-const describe = ({ done, windows, totals }: ReconcileProgress): string =>
+const describe = ({ done, windows, totals }: ReconcileProgress, until: string): string =>
   lines(
-    `${done} of ${countOf(windows, 'window')} compared: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
+    `${done} of ${countOf(windows, 'window')} compared${until}: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
     `  calls: ${totals.missing} missing, ${totals.different} different, ${totals.healedCalls} healed, ${totals.markedMissing} no longer listed; ${totals.requests} requests`,
     totals.removed > 0 && `  ${totals.removed} unexpected calls removed from warehouses`,
     totals.failed > 0 &&
@@ -57,7 +58,7 @@ export default leaf({
         'USAGE_RANGE',
         '--to needs --from. Without a range, callsync compares windows without a good verdict.',
       );
-    const range = from === undefined ? undefined : untilNow({ from, to });
+    const range = from === undefined ? undefined : untilNow({ from, to }, services.config.sync.settle);
     const { client, prefix } = await openTemporal(services);
     const handle = await startReconcile(client, prefix, {
       name: range === undefined ? 'asked' : `${range.from}-${range.to}`,
@@ -84,6 +85,7 @@ export default leaf({
     }
     const { unproven, suspicious, failed, unreachable } = progress.totals;
     const isShort = !followed.ended || unproven + suspicious + failed + unreachable > 0;
-    return [progress, describe(progress), isShort && 'incomplete'];
+    const until = range === undefined ? '' : ` up to ${iso(range.to)}`;
+    return [progress, describe(progress, until), isShort && 'incomplete'];
   },
 });

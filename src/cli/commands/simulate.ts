@@ -59,6 +59,7 @@ const render = (addresses: SimulatorAddresses): string =>
     `client_id       ${addresses.clientId}`,
     `client_secret   ${addresses.clientSecret}   (made up for this run)`,
     `signing secret  ${addresses.signingSecret ?? 'none'}   (made up for this run)`,
+    'header prefix   X-Service-   (a preset may set another: webhook.header_prefix)',
     `control token   ${addresses.controlToken}   (for POST ${addresses.origin}/__sim/...)`,
     `calls           ${addresses.range.from} … ${addresses.range.to}`,
   ].join('\n');

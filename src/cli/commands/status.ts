@@ -58,8 +58,7 @@ const render = (summary: Status, unsigned: boolean): string => {
     summary.refused.map(({ warehouse, callId, why }) => `REFUSED     ${warehouse}: ${callId} (${why})`),
     summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
     summary.backfills.map(
-      ({ name, status, error }) =>
-        `backfill    ${name} ${status === 'PAUSED' ? 'is paused' : 'runs'}${error === null ? '' : `; last failure: ${error}`}`,
+      ({ name, state, error }) => `backfill    ${name}: ${state}${error === null ? '' : `; last failure: ${error}`}`,
     ),
     unsigned && 'WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)',
   );
@@ -84,7 +83,7 @@ const describeSync = ({ lag, lastError, failedAt }: NonNullable<Status['sync']>)
 /** Running backfills; none while Temporal does not answer. */
 const runningBackfills = async (temporal: TemporalService | undefined) => {
   const listed = temporal === undefined ? [] : await listBackfills(temporal.client, temporal.prefix).catch(() => []);
-  return listed.filter(({ closedAt }) => closedAt === null);
+  return listed.flatMap(({ progress, ...one }) => (one.closedAt === null ? one : []));
 };
 
 const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());

@@ -166,8 +166,9 @@ const formatCalls = (count: number): string => `${formatCount(count)} ${nounOf(c
 
 const describeState = (one: CoverageDay): string => {
   if (one.state === 'healed') return `healed (${formatCalls(one.healedCalls)})`;
-  const isPartly = one.shares.unread > 0 && one.shares.unread < 1;
-  return `${stateSigns[one.state].name}${isPartly ? `, ${formatShare(one.shares.unread, 1)} unread` : ''}`;
+  const { proven, healed, unread } = one.shares;
+  const parts = Object.entries({ proven: proven + healed, unread }).filter(([, share]) => share > 0 && share < 1);
+  return [stateSigns[one.state].name, ...parts.map(([name, share]) => `${formatShare(share, 1)} ${name}`)].join(', ');
 };
 
 /** A line a day, and how the calls arrived. */

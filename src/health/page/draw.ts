@@ -155,9 +155,9 @@ const drawProgress = ({ name, progress }: PageBackfill): Part =>
   html`<progress max="1" value="${progress.share.toFixed(4)}" aria-label="Progress of ${name}"></progress> ${formatShare(progress.share)}, ${formatCount(progress.windows)} windows${progress.secondsLeft !== null && `, ${formatSpan(progress.secondsLeft)} left`}`;
 
 /** State of the backfills, and their actions. */
-const drawState = ({ name, status, progress }: PageBackfill, formToken: string | null): Part =>
+const drawState = ({ name, state, progress }: PageBackfill, formToken: string | null): Part =>
   progress === null || progress.state === 'done'
-    ? (progress?.state ?? status.toLowerCase())
+    ? (progress?.state ?? state)
     : [progress.state, ' ', formToken !== null && drawToggle(formToken, name, progress.state)];
 
 const runs = ({ backfills: all, at }: PageState, formToken: string | null): Section => {

@@ -21,8 +21,8 @@ export interface JudgedDay {
 
 export interface PageBackfill {
   readonly name: string;
-  /** Status of the workflow (`RUNNING`, `COMPLETED`, …), or `PAUSED`. */
-  readonly status: string;
+  /** `running`, `paused`, `no worker answers`, `completed`, … */
+  readonly state: string;
   readonly startedAt: string;
   readonly closedAt: string | null;
   /** Error of a failed run, or of the last failed attempt of a part that a running one waits for. */

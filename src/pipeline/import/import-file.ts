@@ -1,5 +1,5 @@
 /** Brings the records of a file or stream in, as observations with source `import`. */
-import { open, stat } from 'node:fs/promises';
+import { access, constants, open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -192,17 +192,21 @@ const openInput = async (from: ImportInput['from']) => {
   if (typeof from !== 'string')
     return { ...from, size: null, close: () => void (from.bytes as Partial<Readable>).destroy?.() };
   const name = basename(from);
+  const size = await checkReadable(from);
+  const stream = (await open(from)).createReadStream({ highWaterMark: 256 * 1024 });
+  return { name, size, bytes: stream, close: () => void stream.destroy() };
+};
+
+/** @returns the size @throws CallsyncError IMPORT_FILE_UNREADABLE */
+export const checkReadable = async (file: string): Promise<number> => {
   try {
-    const found = await stat(from);
+    const found = await stat(file);
     if (found.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
-    const stream = (await open(from)).createReadStream({ highWaterMark: 256 * 1024 });
-    return { name, size: found.size, bytes: stream, close: () => void stream.destroy() };
+    await access(file, constants.R_OK);
+    return found.size;
   } catch (cause) {
-    throw terminal(
-      'IMPORT_FILE_UNREADABLE',
-      `The file ${name} cannot be read (${(cause as { code?: string }).code}).`,
-      { cause },
-    );
+    const why = (cause as { code?: string }).code;
+    throw terminal('IMPORT_FILE_UNREADABLE', `The file ${file} cannot be read (${why}).`, { cause });
   }
 };
 
