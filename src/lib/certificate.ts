@@ -1,4 +1,6 @@
-/** Listening of servers: a preferred port, and a certificate and key that are read again when their files change. */
+/** Servers: a preferred port, their end, and a certificate and key that are read again when their files change. */
+import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
 import type { Server } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { createSecureContext } from 'node:tls';
@@ -26,6 +28,13 @@ export const originOf = (isTls: boolean, host: string, port: number): string =>
 export const serverAddress = (server: NetServer, isTls: boolean): string => {
   const { address, port } = server.address() as AddressInfo;
   return originOf(isTls, address, port);
+};
+
+/** Takes nothing new, and cuts off what is under way. */
+export const closeServer = async (server: HttpServer): Promise<void> => {
+  const closed = once(server.close(), 'close');
+  server.closeAllConnections();
+  await closed;
 };
 
 export type TlsFiles = { readonly cert_file: string; readonly key_file: string };

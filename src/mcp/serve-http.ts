@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
 import type { Access } from '../health/page/access.ts';
-import { originOf, type readCertificate } from '../lib/certificate.ts';
+import { closeServer, originOf, type readCertificate } from '../lib/certificate.ts';
 
 const path = '/mcp';
 const sessionHeader = 'mcp-session-id';
@@ -54,8 +54,7 @@ export const serveHttp = async (options: {
     url: `${originOf(tls !== undefined, options.listen, port)}${path}`,
     close: async () => {
       await handler.close();
-      server.closeAllConnections();
-      await new Promise((done) => server.close(done));
+      await closeServer(server);
     },
   };
 };

@@ -2,11 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
+import { closeServer } from '../lib/certificate.ts';
 import { CallsyncError } from '../lib/errors.ts';
 import { isSameText } from '../lib/secret.ts';
 import { createChurn, startLiveCalls } from './calls/live-calls.ts';
@@ -110,7 +111,8 @@ const createRouter = (parts: ReturnType<typeof createParts>) => {
 export const startSimulator = async (options: SimulatorOptions = {}) => {
   const parts = createParts(options);
   const { settings, range, world, secrets, sender, api, listeners, server, control } = parts;
-  const port = await listen(server, settings.port, settings.host);
+  await once(server.listen(settings.port, settings.host), 'listening');
+  const { port } = server.address() as AddressInfo;
   const origin = `http://${settings.host}:${port}`;
   const route = createRouter(parts);
   server.on('request', (request, response) => {
@@ -159,21 +161,6 @@ export const startSimulator = async (options: SimulatorOptions = {}) => {
       await closeServer(server);
     },
   };
-};
-
-// Listening and closing of HTTP servers as promises.
-
-/** Listens on a port; 0 lets the system choose. Resolves to the port. Rejects when it is taken. */
-const listen = async (server: Server, port: number, host: string): Promise<number> => {
-  await once(server.listen(port, host), 'listening');
-  return (server.address() as AddressInfo).port;
-};
-
-/** Closes the server and cuts its connections off. */
-const closeServer = async (server: Server): Promise<void> => {
-  const closed = once(server.close(), 'close');
-  server.closeAllConnections();
-  await closed;
 };
 
 // The control over HTTP, for a simulator in another process. The control changes the simulator, so it requires a token.

@@ -4,8 +4,14 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
-import type { TlsFiles } from '../../lib/certificate.ts';
-import { listenOnPort, readCertificate, reloadCertificate, serverAddress } from '../../lib/certificate.ts';
+import {
+  closeServer,
+  listenOnPort,
+  readCertificate,
+  reloadCertificate,
+  serverAddress,
+  type TlsFiles,
+} from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import { isSameText } from '../../lib/secret.ts';
@@ -74,9 +80,7 @@ export const serveOperations = async (options: {
     address: serverAddress(server, options.tls !== undefined),
     async close() {
       watch?.close();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
+      await closeServer(server);
     },
   };
 };
