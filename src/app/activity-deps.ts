@@ -76,15 +76,13 @@ export const openAges = ({ privacy: { retention }, source }: Pick<Config, 'priva
 export const activityDeps = (
   services: Services,
   parts: Pick<ActivityDeps, 'store' | 'targets' | 'source' | 'observer'>,
-): ActivityDeps => {
-  return {
-    ...ingestDeps(services, parts),
-    ...readSettings(services.config.sync),
-    now: () => new Date(),
-    retention: services.config.store,
-    version: readVersion(),
-  };
-};
+): ActivityDeps => ({
+  ...ingestDeps(services, parts),
+  ...readSettings(services.config.sync),
+  now: () => new Date(),
+  retention: services.config.store,
+  version: readVersion(),
+});
 
 /** The adapter of one configured warehouse. @param warn gets failures of background work */
 export const createWarehouse = (name: string, config: WarehouseConfig, store: Store, warn?: (error: unknown) => void) =>

@@ -109,9 +109,7 @@ const hasInfinity = (value: unknown): boolean => {
   if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) {
     for (const item of value) if (hasInfinity(item)) return true;
-  } else {
-    for (const key in value) if (hasInfinity((value as Record<string, unknown>)[key])) return true;
-  }
+  } else for (const key in value) if (hasInfinity((value as Record<string, unknown>)[key])) return true;
   return false;
 };
 

@@ -65,9 +65,8 @@ export type Raw = { [key: string]: unknown };
  * warehouse) and choose differently, the upper one replaces the lower whole.
  */
 export const mergeRaw = (lower: Raw, upper: Raw): Raw => {
-  for (const tag of ['style', 'type']) {
+  for (const tag of ['style', 'type'])
     if (lower[tag] !== undefined && upper[tag] !== undefined && lower[tag] !== upper[tag]) return upper;
-  }
   const merged: Raw = { ...lower };
   for (const [key, value] of Object.entries(upper)) {
     const below = merged[key];

@@ -22,9 +22,8 @@ export const findInstalled = async (name: string, { configured, env, refuse }: F
     if (await isExecutable(configured)) return configured;
     throw refuse(configured);
   }
-  for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
+  for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean))
     if (await isExecutable(join(folder, name))) return join(folder, name);
-  }
   return undefined;
 };
 

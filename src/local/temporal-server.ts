@@ -139,9 +139,8 @@ const isReady = async (port: number, { namespace = 'default' }: TemporalDevServe
   }
 };
 
-const readPorts = async (home: string): Promise<Ports | undefined> => {
-  return parseQuietly(await readFile(join(home, 'temporal.json')).catch(() => '')) as Ports | undefined;
-};
+const readPorts = async (home: string): Promise<Ports | undefined> =>
+  parseQuietly(await readFile(join(home, 'temporal.json')).catch(() => '')) as Ports | undefined;
 
 // Finds the Temporal CLI, which holds the development server; downloads or builds it when there is none.
 

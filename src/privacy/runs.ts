@@ -78,7 +78,7 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
     run = [];
     digits = 0;
   };
-  for (const piece of pieces) {
+  for (const piece of pieces)
     if (piece.kind === 'number') {
       // Behind so many digits no amount is said, but a word that follows.
       const isAmount = piece.isQuantity && digits < leastDigits;
@@ -96,7 +96,6 @@ export const findRuns = (pieces: readonly Piece[]): readonly Atom[][] => {
       before.words += 1;
       if (before.words > (before.isCorrected ? correctingWords : interruptionWords) || piece.kind === 'mark') end();
     } else if (piece.kind !== 'turn' && piece.isCorrection) before.isCorrected = true;
-  }
   end();
   return runs;
 };

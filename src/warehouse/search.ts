@@ -89,10 +89,9 @@ export const hitsPerCall = 3;
  */
 export const readSearchText = (text: string): readonly (readonly SearchTerm[])[] => {
   const alternatives: SearchTerm[][] = [[]];
-  for (const term of readTerms(text)) {
+  for (const term of readTerms(text))
     if (term.toLowerCase() === 'or') alternatives.push([]);
     else alternatives.at(-1)?.push(toTerm(term));
-  }
   const asked = alternatives.filter((terms) => terms.some(({ isExcluded }) => !isExcluded));
   if (asked.length > 0) return asked;
   throw terminal('USAGE_SEARCH', 'The search has no word to find.', {
@@ -157,12 +156,11 @@ export const readMarks = (marked: string, text: string): Pick<SearchHit, 'text' 
   const characters = text[Symbol.iterator]();
   let at = 0;
   let start: number | undefined;
-  for (const character of marked) {
+  for (const character of marked)
     if (character === marks.start) start = at;
     else if (character === marks.end) {
       if (start !== undefined && start < at) highlights.push([start, at]);
       start = undefined;
     } else at += characters.next().value?.length ?? 0;
-  }
   return { text, highlights };
 };

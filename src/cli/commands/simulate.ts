@@ -68,9 +68,8 @@ const render = (addresses: SimulatorAddresses): string =>
 const writeSecrets = (folder: string, addresses: SimulatorAddresses): void => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const { clientSecret, signingSecret } = addresses;
-  for (const [name, secret] of Object.entries({ 'client-secret': clientSecret, 'signing-secret': signingSecret })) {
+  for (const [name, secret] of Object.entries({ 'client-secret': clientSecret, 'signing-secret': signingSecret }))
     if (secret !== null) writeFileSync(join(folder, name), secret, { mode: 0o600 });
-  }
 };
 
 const run = async (options: SimulateOptions): Promise<void> => {

@@ -57,10 +57,9 @@ const replayBatch = async (deps: IngestDeps, input: ReplayInput, batch: readonly
   const observed = new Map<Observation, QuarantinedRecord>();
   const folded = await ingest(deps, async (tx) => {
     const rejected: RejectedRecord[] = [];
-    for (const one of await lockEntries(tx, read)) {
+    for (const one of await lockEntries(tx, read))
       if ('reason' in one) rejected.push({ ...one.entry.record, reason: one.reason });
       else observed.set(one.observation, one.entry);
-    }
     return { observations: [...observed.keys()], rejected, origin: 'replay' };
   });
   await folded.load();

@@ -20,16 +20,14 @@ export const replayErasures = async (store: Store, warehouses: readonly Warehous
   const { log } = store.erasures;
   const logged = await log.read(all ? undefined : await readMeta<LogPlace>(store, replayedTo));
   const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
-  if (all) {
-    for (const warehouse of warehouses) {
+  if (all)
+    for (const warehouse of warehouses)
       for await (const page of warehouse.restore?.listTombstones() ?? []) {
         const made = page.filter(isKey);
         const fresh = made.flatMap((call) => (keys.has(call) ? [] : { call }));
         await log.append(store, fresh);
         await seekErased(store, made, all);
       }
-    }
-  }
   await restoreReceipts(store, logged.receipts);
   if (await lackHolds(store, logged.holds)) for (const hold of logged.holds) await addHoldKeys(store, hold);
   await dropHolds(store, logged.unheld);

@@ -16,7 +16,7 @@ import type { LedgerAxis } from '../../store/ledger/read-ledger.ts';
 export const chooseAxis = (list: ListConfig, processedField: string) => {
   const column: LedgerAxis = 'call_timestamp';
   if (list.cursor_fields.length === 0) return { axis: 'timestamp', column, cuttable: false };
-  for (const axes of [list.cursor_fields.filter(isCuttable), list.cursor_fields]) {
+  for (const axes of [list.cursor_fields.filter(isCuttable), list.cursor_fields])
     for (const [field, column] of [
       ['timestamp', 'call_timestamp'],
       [processedField, 'processed_at'],
@@ -24,7 +24,6 @@ export const chooseAxis = (list: ListConfig, processedField: string) => {
       const axis = axes.find(({ record_field }) => record_field === field);
       if (axis !== undefined) return { axis: axis.name, column, cuttable: isCuttable(axis) };
     }
-  }
   return undefined;
 };
 

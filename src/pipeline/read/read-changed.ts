@@ -106,11 +106,9 @@ const fetchWhole = async (
     const window = { axis: input.axis, ...range };
     await readWindow({ client, window, confirm: 'later', signal, onPage: takeWanted });
   }
-  if (single) {
-    for await (const answers of observeCalls(client, [...left], signal)) {
+  if (single)
+    for await (const answers of observeCalls(client, [...left], signal))
       await takeWanted([...answers.values()].flatMap((one) => (one.kind === 'observation' ? one.observation : [])));
-    }
-  }
 };
 
 // Compares a listing with the ledger.

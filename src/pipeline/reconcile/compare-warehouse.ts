@@ -72,7 +72,7 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
   const isEqual = equality(deps, target, await deps.store.epoch(), digests);
   const missing = new Set<string>();
   const different = new Set<string>();
-  for await (const batch of readExpected(deps.store, target.warehouse.name, input.callIds)) {
+  for await (const batch of readExpected(deps.store, target.warehouse.name, input.callIds))
     for (const call of batch) {
       const { callId, tombstone, document, sourceDeletedAt } = call.row;
       const [guard, ...others] = guards.get(callId) ?? [];
@@ -81,7 +81,6 @@ const compareIds = async (deps: IngestDeps, target: WarehouseTarget, input: Comp
       if (guard === undefined && !tombstone) missing.add(callId);
       else if (guard !== undefined && (tombstone || others.length > 0 || !isEqual(call, guard))) different.add(callId);
     }
-  }
   return { missing, different };
 };
 
@@ -179,7 +178,7 @@ const removeIrreplaceable = async ({ store }: IngestDeps, { warehouse }: Warehou
   const guards = await collectGuards(warehouse.proof.listGuards({ callIds: ids }));
   const epoch = await store.epoch();
   const found: CallGuard[] = [];
-  for await (const batch of readExpected(store, warehouse.name, ids)) {
+  for await (const batch of readExpected(store, warehouse.name, ids))
     for (const { row, applied } of batch) {
       if (row.document === null) continue;
       const partition = warehouse.traits.partitionOf(parseTimestamp(row.document.value('timestamp')) ?? null);
@@ -192,7 +191,6 @@ const removeIrreplaceable = async ({ store }: IngestDeps, { warehouse }: Warehou
         )
           found.push(guard);
     }
-  }
   if (found.length > 0) await warehouse.proof.removeCalls(found, { keepsChanges: true });
 };
 

@@ -45,12 +45,10 @@ export const removeUnexpected = async (
 export const askSingly = async (deps: ReadDeps, callIds: readonly string[], signal: AbortSignal) => {
   const found: Observation[] = [];
   const unknown: string[] = [];
-  for await (const answers of observeCalls(deps.source.list, callIds, signal)) {
-    for (const [callId, answer] of answers) {
+  for await (const answers of observeCalls(deps.source.list, callIds, signal))
+    for (const [callId, answer] of answers)
       if (answer.kind === 'observation') found.push(answer.observation);
       else if (answer.kind === 'unknown') unknown.push(callId);
-    }
-  }
   if (found.length > 0) await (await ingest(deps, { observations: found, origin: 'reconcile' })).load();
   return { found, unknown };
 };

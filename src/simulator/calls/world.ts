@@ -248,17 +248,14 @@ type Edit = Place & { readonly at: number; readonly kinds: readonly EditKind[]; 
 /** Applies the content of the `number`-th edit (from 1); status and timestamp are set by the caller. */
 const applyEdit = (settings: SimulatorSettings, document: CallDocument, index: number, edit: Edit, number: number) => {
   const next = { ...document };
-  for (const kind of edit.kinds) {
-    if (kind === 'transcript') {
+  for (const kind of edit.kinds)
+    if (kind === 'transcript')
       next.transcript_json = generateTranscript(settings, index, document.ivr_end as number, number);
-    } else if (kind === 'tags') {
-      next.tags = [...generateTags(settings, index, number)].slice(0, settings.calls.tags);
-    } else if (kind === 'metadata') {
+    else if (kind === 'tags') next.tags = [...generateTags(settings, index, number)].slice(0, settings.calls.tags);
+    else if (kind === 'metadata')
       next.metadata = { ...(document.metadata as object), UDF_text_01: `edit ${number}`, Agent: `agent-e${number}` };
-    } else if (kind === 'audio_state') {
-      next.audio_state = document.audio_state === 'AVAILABLE' ? 'MISSING' : 'AVAILABLE';
-    } else if (kind === 'visit') next.visit = { source: 'edit', pages: number };
-  }
+    else if (kind === 'audio_state') next.audio_state = document.audio_state === 'AVAILABLE' ? 'MISSING' : 'AVAILABLE';
+    else if (kind === 'visit') next.visit = { source: 'edit', pages: number };
   return { ...next, ...edit.patch };
 };
 

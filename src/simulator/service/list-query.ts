@@ -42,10 +42,9 @@ const parseRange = (dialect: Dialect, axis: Axis, parameters: URLSearchParams): 
   };
   let from = read(window.from);
   let to = read(window.to);
-  if (from !== undefined && to !== undefined && to - from > longestMs) {
+  if (from !== undefined && to !== undefined && to - from > longestMs)
     if (longestEnd) from = to - longestMs;
     else to = from + longestMs;
-  }
   return {
     from: from === undefined ? everything.from : from + (bounds === 'open' ? 1 : 0),
     to: to === undefined ? everything.to : to + (boundThrough ? step - 1 : 0),

@@ -52,20 +52,18 @@ export const openReader = (deps: {
     refuseScript(sql);
     const { type, bytes, reads } = await queries.plan(sql);
     if (type !== 'SELECT') throw notSelect();
-    if (bytes > limits.billedBytes) {
+    if (bytes > limits.billedBytes)
       throw terminal('QUERY_REFUSED', `The query reads ${bytes} bytes; the limit is ${limits.billedBytes}.`, {
         hint: 'Select fewer columns, or a range of call_timestamp.',
       });
-    }
     // A plan does not name the tables of another database.
     const foreign = /\bexternal_query\b/i.test(sql)
       ? 'external_query'
       : reads.find((name) => !open.has(name.slice(0, name.lastIndexOf('.'))));
-    if (foreign !== undefined) {
+    if (foreign !== undefined)
       throw terminal('QUERY_REFUSED', `The query reads ${foreign}, which is no table or mart of this warehouse.`, {
         hint: 'describe_tables lists the tables.',
       });
-    }
     const limited = `SELECT TO_JSON_STRING(callsync_row) AS row FROM (\n${sql.replace(/[;\s]+$/, '')}\n) AS callsync_row LIMIT ${limits.rows + 1}`;
     const rows: string[] = [];
     let left = limits.bytes;

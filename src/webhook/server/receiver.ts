@@ -221,9 +221,8 @@ const closeServer = async (app: FastifyInstance, bodies: BodyReader, answerWithi
 /** @throws CallsyncError WEBHOOK_TLS_INVALID */
 const openCertificate = (files: TlsFiles): Certificate => {
   const certificate = readCertificate(files);
-  if (certificate === undefined) {
+  if (certificate === undefined)
     throw terminal('WEBHOOK_TLS_INVALID', 'The certificate or key of the webhook receiver cannot be used.');
-  }
   return certificate;
 };
 

@@ -86,11 +86,10 @@ export const openSigningKeys = (options: {
   intervalMs?: number;
 }) => {
   const { secrets, allowUnsigned, log, intervalMs = 1_000 } = options;
-  if (secrets.length === 0 && !allowUnsigned) {
+  if (secrets.length === 0 && !allowUnsigned)
     throw terminal('WEBHOOK_SECRET_MISSING', 'No signing secret is configured for the webhook receiver.', {
       hint: 'Set webhook.secrets (or webhook.allow_unsigned: true, which accepts deliveries from anyone), then run callsync config check.',
     });
-  }
   if (allowUnsigned) log.warn({}, 'webhook.allow_unsigned is set, so anyone can send webhook deliveries.');
   const contents = readFiles(secrets.flatMap((entry) => entry.secret_file ?? []));
   let keys = secrets.map((entry) => keyOf(entry, contents) ?? refuseEmpty(entry));
