@@ -2,9 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitOf, exits, nextStep } from '../src/cli/shell/output.ts';
-import { type ErrorCode, errorCodes } from '../src/lib/error-codes.ts';
+import { type ErrorCode, errorCodes, nextSteps } from '../src/lib/error-codes.ts';
 import { CallsyncError } from '../src/lib/errors.ts';
-import { nextSteps } from '../src/lib/next-steps.ts';
 import { databaseFaults } from '../src/postgres/errors.ts';
 import { passing } from '../src/source/http/errors.ts';
 import { bigqueryFaults } from '../src/warehouse/bigquery/errors.ts';
@@ -178,7 +177,7 @@ const exitCodesOf = ({ code, kinds }: Pick<FoundCode, 'code' | 'kinds'>): string
 
 /** Each message with its hint; the next step of the code stands in for a hint that no literal has. */
 const renderSays = ({ code, says }: FoundCode): readonly string[] => {
-  const todo = nextSteps[code];
+  const todo = nextSteps.get(code);
   const [other] = says.filter(({ message }) => message === undefined).map(({ hint }) => hint);
   const paired = says.filter(({ message }) => message !== undefined);
   const rows = paired.map(({ message = '', hint }) => row(message, hint ?? todo ?? other ?? nextStep(code)));

@@ -30,7 +30,7 @@ export const serverAddress = (server: NetServer, isTls: boolean): string => {
   return originOf(isTls, address, port);
 };
 
-/** Takes nothing new, and cuts off what is under way. */
+/** Takes nothing new, and cuts off running requests. */
 export const closeServer = async (server: HttpServer): Promise<void> => {
   const closed = once(server.close(), 'close');
   server.closeAllConnections();

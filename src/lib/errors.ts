@@ -3,8 +3,7 @@
  * error, the same call may succeed later. The edge that sees the fault decides; `activities/failure.ts` maps it for
  * Temporal, `src/cli` to an exit code.
  */
-import type { ErrorCode } from './error-codes.ts';
-import { nextSteps } from './next-steps.ts';
+import { type ErrorCode, nextSteps } from './error-codes.ts';
 
 export type ErrorKind = 'terminal' | 'transient';
 
@@ -30,7 +29,7 @@ export class CallsyncError extends Error {
     this.name = 'CallsyncError';
     this.kind = kind;
     this.code = code;
-    this.hint = options.hint ?? nextSteps[code];
+    this.hint = options.hint ?? nextSteps.get(code);
     this.retryAfterMs = options.retryAfterMs;
   }
 }

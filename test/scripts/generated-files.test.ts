@@ -7,9 +7,8 @@ import { renderGeneratedFiles } from '../../scripts/generated-files.ts';
 import { reportFailure } from '../../src/cli/shell/output.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import { configJsonSchema, type SchemaNode } from '../../src/config/schema-node.ts';
-import { errorCodes } from '../../src/lib/error-codes.ts';
+import { errorCodes, nextSteps } from '../../src/lib/error-codes.ts';
 import { transient } from '../../src/lib/errors.ts';
-import { nextSteps } from '../../src/lib/next-steps.ts';
 import { read, root } from '../support/repository.ts';
 
 const sample = { source: { base_url: 'https://api.example.com' } };
@@ -67,7 +66,7 @@ const collectKeys = (node: SchemaNode): { key: string; description: string | und
 const codes = findErrorCodes(root);
 
 test('says of every code what it means and what to do, and the table has none that nothing throws', () => {
-  const idle = codes.filter(({ code, says }) => says.every(({ hint }) => hint === undefined) && !(code in nextSteps));
+  const idle = codes.filter(({ code, says }) => says.every(({ hint }) => hint === undefined) && !nextSteps.has(code));
   const silent = codes.filter(({ code, says }) => says.length === 0 && !meanings[code]);
   expect([...idle, ...silent].map(({ code }) => code)).toEqual([]);
   const known = new Set(codes.map(({ code }) => code));
@@ -79,5 +78,5 @@ test('a failing command prints the next step that the page has', () => {
   onTestFinished(() => void written.mockRestore());
   reportFailure(transient('SERVICE_UNREACHABLE', 'https://api.example.com does not answer.'), true);
   const { error } = JSON.parse(String(written.mock.calls[0]?.[0]));
-  expect(error.hint).toBe(nextSteps.SERVICE_UNREACHABLE);
+  expect(error.hint).toBe(nextSteps.get('SERVICE_UNREACHABLE'));
 });

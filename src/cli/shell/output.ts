@@ -1,9 +1,8 @@
 /** Results on standard output, and the exit code of a command. This file also renders times and tables. */
 
 import { once } from 'node:events';
-import { type ErrorCode, errorCodes } from '../../lib/error-codes.ts';
+import { type ErrorCode, errorCodes, nextSteps } from '../../lib/error-codes.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { nextSteps } from '../../lib/next-steps.ts';
 import { say } from '../../lib/say.ts';
 import { iso } from '../../lib/timestamps.ts';
 
@@ -84,7 +83,7 @@ export type Exit = keyof typeof exits;
 
 /** The next step of an error without a hint. */
 export const nextStep = (code: ErrorCode | 'UNEXPECTED'): string =>
-  nextSteps[code as ErrorCode] ??
+  nextSteps.get(code) ??
   (code.startsWith('CONFIG')
     ? 'Correct the file, then run callsync config check.'
     : code.startsWith('USAGE')
