@@ -125,9 +125,15 @@ const cutAmidPage = (view: View, { window }: ListQuery, pass: Listing): Window |
   return isOrdered && !isStep ? windows[opening.first.at === pass.first.at ? 1 : 0] : undefined;
 };
 
-/** Whether pages without a size end alike in each listing, so that none shows that nothing is between them. Shorter windows may. */
+/** Whether pages of at most four records end together somewhere, whatever smaller size is asked for. */
+const endsTogether = (view: View, pass: Listing): boolean => {
+  const shorter = smallerPage(view, pass);
+  return !hasGaps(view.learned) && shorter < 4 && pass.rows >= shorter * (shorter + 1);
+};
+
+/** Whether pages end alike in each listing, as those without a size do, so that none shows that nothing is between them. Shorter windows may. */
 const endsAlike = (view: View, query: ListQuery, pass: Listing): boolean =>
-  sizeOf(view) === undefined &&
+  (sizeOf(view) === undefined || endsTogether(view, pass)) &&
   pass.gaps.length > 0 &&
   !agreesWithTotal(pass) &&
   cutAmidPage(view, query, pass) === undefined;
