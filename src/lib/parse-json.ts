@@ -46,9 +46,10 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** Keys of a dotted path into parsed JSON, such as `meta.next_cursor`; empty = the value itself. */
 export const pathKeys = (path: string): string[] => (path === '' ? [] : path.split('.'));
 
-/** The value at a path, own properties only; undefined where it leads nowhere. */
+/** The value at a path, or under a key with the dots of the path; own properties only. Undefined where it leads nowhere. */
 export const valueAt = (value: unknown, path: string | readonly string[]): unknown => {
   let current = value;
+  if (typeof path === 'string' && isObject(value) && Object.hasOwn(value, path)) return value[path];
   for (const key of typeof path === 'string' ? pathKeys(path) : path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
     current = (current as Record<string, unknown>)[key];

@@ -173,6 +173,7 @@ test.each<[string, number, Answer]>([
 
 test.each<[string, Answer]>([
   ['lose one behind a full page', losing(64)],
+  ['lead to a place that is forgotten', (of) => (of.page > 2 ? [404, { message: 'No search context' }] : further(of))],
   ['begin with a slash, and are no addresses', (of) => onTo(isLast(of) ? null : `/${of.page + 1}`, of)],
   ['end with 0', (of) => onTo(isLast(of) ? '0' : `${of.page + 1}`, of)],
   ['never end, beside a word that says so', (of) => ({ has_more: !isLast(of), ...onTo(`${of.page + 1}`, of) })],
@@ -314,6 +315,12 @@ test('a list whose every record is refused, for a number that JSON does not have
   expect(problems).toEqual([]);
   // A range of 400 days.
   expect(requests).toBeLessThan(2_000);
+});
+
+test('windows of calls without a readable time are reported: nothing shows which of them are deleted', async () => {
+  const unreadable: Answer = ({ records }) => ({ data: records.map((one) => ({ ...one, timestamp: '1st of July' })) });
+  const { seen, problems } = await read(40, paged, unreadable);
+  expect([seen, new Set(problems.map(({ problem }) => problem))]).toEqual([40, new Set(['undated'])]);
 });
 
 test('a list that shows all of it pays a few requests once', async () => {

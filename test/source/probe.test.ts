@@ -7,7 +7,7 @@ import { probeSource, renderProbe, writeListSection } from '../../src/source/pro
 import { settledRange } from '../support/settled-range.ts';
 import { openSimulator } from '../support/simulator.ts';
 import { type DialectSource, dialectLists } from './dialect-lists.ts';
-import { json, openSource, serve, withTokens } from './local-server.ts';
+import { json, openSource, readAll, serve, withTokens } from './local-server.ts';
 import { liveCases, probeLive } from './probe-live-cases.ts';
 import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';
 
@@ -129,26 +129,35 @@ test('a probe tries the names of window parameters that the user passes', async 
   expect(list.cursor_fields).toMatchObject([{ from_param: 'von', to_param: 'bis' }]);
 });
 
-/** A list of 40 calls in pages of `anzahl`, numbered by `seite`. */
-const startOddPages = () => {
-  const calls = Array.from({ length: 40 }, (_, index) => ({ unique_id: `c${index}`, status: 'void' }));
-  return serve(
-    withTokens((_, response, url) => {
-      const { seite = '1', anzahl = '12' } = Object.fromEntries(url.searchParams);
-      const from = (Number(seite) - 1) * Number(anzahl);
-      json(response, 200, { data: calls.slice(from, from + Number(anzahl)) });
-    }),
-  );
+type Query = Record<string, string>;
+const odd = Array.from({ length: 40 }, (_, index) => ({ unique_id: `c${index}`, status: 'void' }));
+const rows = (from: number | string, size: number | string = 12) => ({ data: odd.slice(+from, +from + +size) });
+const serveOdd = (answer: (query: Query) => object) =>
+  serve(withTokens((_, response, url) => json(response, 200, answer(Object.fromEntries(url.searchParams)))));
+const oddPages = ({ seite = '1', anzahl = '12' }: Query) => rows((+seite - 1) * +anzahl, anzahl);
+/** Pages that lead on by a key. */
+const lead = (at: string | undefined, key: string, before = 'n') => {
+  const from = Number(at?.replace(/\D/g, '') ?? 0);
+  return { ...rows(from), ...(from < 28 && { [key]: `${before}${from + 12}` }) };
 };
 
-test('a probe tries the names of paging parameters that the user passes', async () => {
-  const { source } = await startOddPages();
-  const { list } = await probeSource({ config: source.config, names: [['seite'], ['anzahl']] });
-  expect(list.pagination).toMatchObject({ style: 'page', page_param: 'seite', size_param: 'anzahl' });
+test.each<[string, (query: Query) => object, object, [string][]?]>([
+  ['pages as the user says', oddPages, { page_param: 'seite', size_param: 'anzahl' }, [['seite'], ['anzahl']]],
+  ['pages of a fixed size', ({ page = 1 }) => rows((+page - 1) * 12), { style: 'page', page_param: 'page' }],
+  ['rows of a fixed number', ({ offset = 0 }) => rows(offset), { style: 'offset', offset_param: 'offset' }],
+  ['another "start"', ({ offset = 0, limit, start }) => rows(start ? 99 : offset, limit), { offset_param: 'offset' }],
+  ['a key with a dot', ({ $at }) => lead($at, '@odata.nextLink', '?$at='), { next_path: '@odata.nextLink' }],
+  ['another host', ({ at }) => lead(at, 'next', 'http://internal/calls?at='), { next_path: 'next' }],
+  ['a cursor by its name', ({ next_page_id }) => lead(next_page_id, 'next_page_id'), { cursor_param: 'next_page_id' }],
+])('a probe finds out how to read all of a list with %s', async (_, answer, pagination, names = []) => {
+  const { source } = await serveOdd(answer);
+  const { list } = await probeSource({ config: source.config, names });
+  expect(list.pagination).toMatchObject(pagination);
+  expect(await readAll(openSource({ ...source.config, list }))).toHaveLength(odd.length);
 });
 
 test.each([1, 2, 4])('a probe of %i requests is incomplete, and leaves known settings', async (maxRequests) => {
-  const { source } = await startOddPages();
+  const { source } = await serveOdd(oddPages);
   const report = await probeSource({ config: source.config, maxRequests });
   expect(report).toMatchObject({ complete: false, list: { records: 'data' } });
   expect(renderProbe(report)).not.toContain('No preset fits');

@@ -51,6 +51,7 @@ const kinds: Readonly<Record<string, readonly [command: string, remark?: string]
   disagrees: [compare, 'Calls of this window change while they are listed.'],
   ends_alike: [askWithForce, 'callsync probe finds a page size parameter: source.list.pagination.size_param.'],
   paging_unknown: ['probe'],
+  undated: ['probe'],
   outside: ['probe', 'The list ignores the range that it is asked for.'],
   omitted: [compare, 'Only the operator of the service can complete its list.'],
   suspicious: ['doctor', 'If the calls are gone for good, accept it: callsync reconcile --accept-empty.'],

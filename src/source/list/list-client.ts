@@ -80,9 +80,12 @@ const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest,
   const { emptyBefore = 0, known = request.offset, index } = request;
   const isAtTotal = index > 0 && known === before;
   const behind = isAtTotal || emptyBefore > 0 ? undefined : request.behind;
-  const accept = isAtTotal || request.behind !== undefined ? beyondTheEnd : [];
-  const answer = await ask(asking, query, request, { accept, askAgain: behind !== undefined });
+  // The service has forgotten where its own lead ended: a shorter window needs fewer of them.
+  const isLed = asking.pagination.leadsOn === true && index > 0 && !isAtTotal;
+  const accept = isAtTotal || isLed || request.behind !== undefined ? beyondTheEnd : [];
+  const answer = await ask(asking, query, request, { accept, askAgain: isLed || behind !== undefined });
   const { response, value, observedAt, url, isRefused } = answer;
+  if (isLed && isRefused) throw refusedAmid(url);
   const refusedBehind = isRefused ? behind : undefined;
   const isShownEnd = refusedBehind !== undefined && (await endsBefore(asking, query, request, refusedBehind));
   const { page, emptyAtEnd, totalIsProven } = asking.learned;

@@ -174,12 +174,12 @@ const createCursorPagination = (config: Of<'cursor'>): Pagination => ({
   ...forwardOnly(config),
   leadsOn: true,
   next: (seen) => {
-    const path = pathKeys(config.next_path ?? 'next_cursor');
+    const { next_path: path = 'next_cursor' } = config;
     const found =
       config.next_header === undefined ? valueAt(seen.envelope, path) : seen.headers[config.next_header.toLowerCase()];
     const cursor = typeof found === 'number' ? String(found) : found;
     if (typeof cursor !== 'string' || noCursor.test(cursor)) return undefined;
-    if (saysLast(seen.envelope) || saysLast(valueAt(seen.envelope, path.slice(0, -1)))) return undefined;
+    if (saysLast(seen.envelope) || saysLast(valueAt(seen.envelope, pathKeys(path).slice(0, -1)))) return undefined;
     const { params } = seen.request;
     if (isShort(seen) && cursor === params[config.cursor_param]) return undefined;
     if (isAddress(cursor, seen.url) && URL.canParse(cursor, seen.url.href)) return follow(seen, cursor);

@@ -93,19 +93,22 @@ export const openTrial = async ({ session, base }: Inquiry, sizeParam: string | 
   return {
     session,
     short,
+    isWhole: short === base,
     /** The parameters that make a page so short, with others at one value. */
     at: (names: readonly string[], value: string | number) => session.look({ ...sized, ...allAt(names, value) }),
-    /** Whether a look begins behind the beginning of the list, and by less than so many pages; also beyond it without. */
-    leadsOn: async (ask: () => Promise<Look>, rules?: { readonly within: number; readonly ifRefused: boolean }) => {
+    /**
+     * Whether a look begins behind the beginning of the list, and by less than so many pages; also beyond it without.
+     * Several parameters together may be refused, or empty the list, where one does neither.
+     */
+    leadsOn: async (ask: () => Promise<Look>, rules: { readonly within?: number; readonly several?: boolean } = {}) => {
       // The beginning is looked at just before, so that only few calls can come between both.
       const front = await session.front();
       const look = await ask();
-      if (look.isRefusal) return rules?.ifRefused === true;
-      if (look.records.length === 0) return false;
+      if (look.isRefusal || look.records.length === 0) return rules.several === true;
       const first = look.ids.findIndex((id) => front.ids.includes(id));
-      if (first < 0) return rules === undefined;
+      if (first < 0) return rules.within === undefined;
       const pages = (front.ids.indexOf(look.ids[first] ?? '') - first) / short.ids.length;
-      return pages > 0.5 && pages < (rules?.within ?? Number.POSITIVE_INFINITY);
+      return pages > 0.5 && pages < (rules.within ?? Number.POSITIVE_INFINITY);
     },
   };
 };
@@ -170,13 +173,14 @@ const findCursor = async (trial: Trial, names: readonly string[]): Promise<Style
   for (const [where, name, given] of found) {
     const value = String(given);
     if (/^(https?:\/\/|\/|\?)/.test(value) && URL.canParse(value, short.url.href)) {
-      const url = new URL(value, short.url);
-      if (url.origin === short.url.origin && (await trial.leadsOn(() => session.look(url))))
+      const { pathname, search } = new URL(value, short.url);
+      // Behind a proxy, services write another host.
+      if (await trial.leadsOn(() => session.look(new URL(short.url.origin + pathname + search))))
         return [{ style: 'cursor', ...where }, `address in ${name}`, follows];
       continue;
     }
-    const leads = (some: readonly string[]) => trial.leadsOn(() => trial.at(some, value));
-    const [param] = await findEffective(names, leads, 1);
+    const leads = (some: readonly string[]) => trial.leadsOn(() => trial.at(some, value), { several: some.length > 1 });
+    const [param] = await findEffective([...new Set([name.split('.').at(-1) ?? '', ...names])], leads, 1);
     if (param !== undefined)
       return [{ style: 'cursor', cursor_param: param, ...where }, `cursor ${param} from ${name}`, follows];
   }
@@ -189,10 +193,14 @@ export const findCounted = async (
   style: 'offset' | 'page',
   names: readonly string[],
 ): Promise<Style | undefined> => {
-  const [second, within] = style === 'page' ? [2, Number.POSITIVE_INFINITY] : [trial.short.ids.length, 1.5];
-  // Several together may be refused where one is not.
+  const { isWhole, short } = trial;
+  // Of a list whose pages cannot be made short, the second page lies beyond the first.
+  const [second, within] =
+    style === 'offset'
+      ? [Math.ceil(short.ids.length * (isWhole ? 0.75 : 1)), 1.5]
+      : [2, isWhole ? undefined : Number.POSITIVE_INFINITY];
   const leads = (some: readonly string[]): Promise<boolean> =>
-    trial.leadsOn(() => trial.at(some, second), { within, ifRefused: some.length > 1 });
+    trial.leadsOn(() => trial.at(some, second), { within, several: some.length > 1 });
   const [param] = second < 2 ? [] : await findEffective(names, leads, 1);
   if (param === undefined) return undefined;
   const evidence = `${param}=${second} ${follows}`;

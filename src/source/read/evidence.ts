@@ -53,6 +53,8 @@ const shape = {
   opening: field<Span | undefined>(undefined, (known, seen) => known ?? seen),
   /** Records whose time is further outside the requested bounds than the list may print them, and the greatest distance in microseconds. */
   outOfBounds: sum,
+  /** Calls without a readable time. */
+  undated: sum,
   furthest: most,
 };
 

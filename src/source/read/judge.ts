@@ -160,7 +160,9 @@ const unproven = ({ list }: View, { pass, ids }: Done): readonly Problem[] => {
   const { outOfBounds: count, furthest } = pass;
   const unknown = `was read from one response (${countOf(ids.size, 'call')}), and the paging of the list is unknown; run \`callsync probe\`, or set source.list.pagination.`;
   const outside = `gave ${count} of ${pass.ids.size} records with times up to ${Math.ceil(furthest / 1e6)} s outside the requested bounds; callsync kept them. Check record_field and time zone of source.list.cursor_fields, or raise source.list.bounds_slack_ms.`;
+  const undated = `gave ${countOf(pass.undated, 'call')}, all without a readable time, so callsync could not tell which of them are deleted later. Check record_field of source.list.cursor_fields.`;
   const problems: Problem[] = [];
+  if (pass.undated > 0 && pass.first.callId === '') problems.push({ problem: 'undated', detail: undated });
   if (list.pagination === undefined) problems.push({ problem: 'paging_unknown', detail: unknown });
   if (count > 0) problems.push({ problem: 'outside', detail: outside });
   return problems;

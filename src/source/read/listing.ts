@@ -312,6 +312,7 @@ const placeRows = (list: ListConfig, rows: readonly Row[]) => {
     first: inside[0],
     last: inside.at(-1),
     outOfBounds: rows.filter(({ beyond }) => beyond > 0).length,
+    undated: rows.filter(({ observation, mark }) => observation && !mark).length,
     furthest: rows.reduce((most, { beyond }) => Math.max(most, beyond), 0),
   };
 };

@@ -11,6 +11,7 @@ export interface Problem {
     | 'unverified_cut'
     | 'paging_unknown'
     | 'outside'
+    | 'undated'
     | 'unreadable';
   /** One sentence for status, without personal data; it goes on from the axis and the start of the window. */
   readonly detail: string;
