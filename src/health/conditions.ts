@@ -63,8 +63,8 @@ export const describeWait = (readings: Readings, name: string | undefined): Wait
   return {};
 };
 
-/** From the conditions that stop most to those that stop least. */
-export const conditions: Readonly<Record<Condition, Definition>> = {
+/** From the conditions that stop most to those that stop least. By default a warning, and above 0. */
+const definitions: Readonly<Record<Condition, Omit<Definition, 'severity' | 'above'> & Partial<Definition>>> = {
   worker_gone: {
     severity: 'critical',
     above: 120,
@@ -107,8 +107,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     command: 'callsync doctor',
   },
   calls_refused: {
-    severity: 'warning',
-    above: 0,
     read: ({ warehouses }) => warehouses.map((one) => [one.name, one.refused]),
     age: () => null,
     say: (readings, [name, value]) =>
@@ -116,7 +114,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     command: 'callsync status',
   },
   maintenance_failed: {
-    severity: 'warning',
     above: 900,
     shown: () => failureShownAfter,
     read: ({ maintenance }) => (maintenance == null ? [] : [['', maintenance.age]]),
@@ -125,7 +122,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     command: 'callsync doctor',
   },
   webhook_refused: {
-    severity: 'warning',
     above: 300,
     shown: () => 0,
     // A network scanner sends one or two requests. Refusals that have stopped are no lasting fault.
@@ -136,8 +132,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     command: 'callsync doctor',
   },
   suspicious_empty: {
-    severity: 'warning',
-    above: 0,
     read: ({ proofs = [] }) => proofs.map((one) => [one.warehouse, one.suspiciousEmpty]),
     age: ({ proofs }, name) => proofs?.find(({ warehouse }) => warehouse === name)?.oldestAge ?? null,
     say: (_, [, value]) =>
@@ -145,16 +139,12 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     command: 'callsync coverage',
   },
   quarantine_open: {
-    severity: 'warning',
-    above: 0,
     read: ({ quarantine }) => [['', quarantine.count]],
     age: ({ quarantine }) => quarantine.oldestAge,
     say: (_, [, value]) => `In quarantine: ${countOf(value, 'record')}. Replay or drop ${value === 1 ? 'it' : 'them'}.`,
     command: 'callsync quarantine list',
   },
   reread_unanswered: {
-    severity: 'warning',
-    above: 0,
     read: ({ rereads }) => [['', rereads.unanswered]],
     age: () => null,
     say: (_, [, value]) =>
@@ -162,8 +152,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     command: 'callsync backfill --force --from DATE --to DATE',
   },
   unproven: {
-    severity: 'warning',
-    above: 0,
     read: ({ proofs = [] }) => proofs.map(({ warehouse, unproven, withdrawn }) => [warehouse, unproven - withdrawn]),
     age: ({ proofs }, name) => proofs?.find(({ warehouse }) => warehouse === name)?.oldestAge ?? null,
     say: (readings, [name, value]) => {
@@ -177,7 +165,6 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     command: 'callsync coverage',
   },
   quota_low: {
-    severity: 'warning',
     above: 0.8,
     read: ({ usages = [] }) => usages.map(({ warehouse, jobs }) => [warehouse, jobs.used / jobs.limit]),
     age: () => null,
@@ -185,6 +172,10 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     command: 'callsync status',
   },
 };
+
+export const conditions = Object.fromEntries(
+  Object.entries(definitions).map(([name, one]) => [name, { severity: 'warning', above: 0, ...one }]),
+) as Readonly<Record<Condition, Definition>>;
 
 /** One thing that is wrong now. */
 export type Alarm = ReturnType<typeof judge>[number];
