@@ -1,4 +1,5 @@
-export type Migration = { readonly name: `${number}-${'expand' | 'contract'}-${string}`; readonly sql: string };
+/** Statements by name. */
+export type Migrations = Readonly<Record<`${number}-${'expand' | 'contract'}-${string}`, string>>;
 
 /**
  * Changes of the tables since the first release, in order. Add to them; never edit schema.sql or a released migration.
@@ -6,10 +7,8 @@ export type Migration = { readonly name: `${number}-${'expand' | 'contract'}-${s
  * and indexes. No statement notices its other changes. A `contract` removes something that the version before no longer
  * uses. Versions that do not know it refuse the store.
  */
-export const migrations: readonly Migration[] = [
-  {
-    name: '1-expand-first-visible',
-    sql: `-- Of the call in the ledger, with what the delivery brought; null = it changed nothing.
+export const migrations: Migrations = {
+  '1-expand-first-visible': `-- Of the call in the ledger, with what the delivery brought; null = it changed nothing.
 ALTER TABLE inbox ADD COLUMN revision integer;
 -- When a warehouse first had what a delivery brought; later loads leave it.
 CREATE TABLE visible_deliveries (
@@ -18,43 +17,25 @@ CREATE TABLE visible_deliveries (
   visible_at timestamptz NOT NULL,
   PRIMARY KEY (warehouse, seq)
 );`,
-  },
-  {
-    name: '2-expand-definer-path',
-    sql: `-- Without pg_temp at its end, a temporary table of the caller hides the store's own from a function of its owner.
+  '2-expand-definer-path': `-- Without pg_temp at its end, a temporary table of the caller hides the store's own from a function of its owner.
 DO $$ BEGIN
   EXECUTE format('ALTER FUNCTION count_rows() SET search_path = %I, pg_temp', current_schema());
   EXECUTE format('ALTER FUNCTION forget_counters() SET search_path = %I, pg_temp', current_schema());
 END $$;`,
-  },
-  {
-    name: '3-expand-inbox-collation',
-    sql: `-- As every other call id: a join compares under "C", and an index of another collation does not serve it.
+  '3-expand-inbox-collation': `-- As every other call id: a join compares under "C", and an index of another collation does not serve it.
 ALTER TABLE inbox ALTER COLUMN call_id TYPE text COLLATE "C";`,
-  },
-  {
-    name: '4-expand-inbox-stored-at',
-    sql: `-- By the clock of the store; received_at is by the clock of the receiver, or from before a time in the spool.
+  '4-expand-inbox-stored-at': `-- By the clock of the store; received_at is by the clock of the receiver, or from before a time in the spool.
 ALTER TABLE inbox ADD COLUMN stored_at timestamptz NOT NULL DEFAULT now();`,
-  },
-  {
-    name: '5-expand-request-spacing',
-    sql: `-- Distance of slots after an overload of the service, and when it was last widened, on the clock of the slots.
+  '5-expand-request-spacing': `-- Distance of slots after an overload of the service, and when it was last widened, on the clock of the slots.
 ALTER TABLE request_limits ADD COLUMN spacing_ms float8 NOT NULL DEFAULT 0, ADD COLUMN widened_at bigint NOT NULL DEFAULT 0;`,
-  },
-  {
-    name: '6-expand-refused-calls',
-    sql: `-- Why the warehouse refuses this call alone; null = it does not, as far as is known.
+  '6-expand-refused-calls': `-- Why the warehouse refuses this call alone; null = it does not, as far as is known.
 ALTER TABLE warehouse_calls ADD COLUMN refused text;
 CREATE INDEX warehouse_calls_refused ON warehouse_calls (warehouse) WHERE refused IS NOT NULL;
 -- A publication FOR ALL TABLES refuses to change rows of a table without a key.
 ALTER TABLE counters REPLICA IDENTITY FULL;
 ALTER TABLE delivery_senders REPLICA IDENTITY FULL;
 ALTER TABLE late_changes REPLICA IDENTITY FULL;`,
-  },
-  {
-    name: '7-expand-inbox-age',
-    sql: `-- Receivers measure the age of the inbox by the clock of the store.
+  '7-expand-inbox-age': `-- Receivers measure the age of the inbox by the clock of the store.
 DO $$ DECLARE receiver name; BEGIN
   FOR receiver IN SELECT grantee FROM information_schema.column_privileges
     WHERE table_schema = current_schema() AND table_name = 'inbox' AND column_name = 'outcome' AND privilege_type = 'SELECT' AND grantee <> current_user
@@ -62,16 +43,10 @@ DO $$ DECLARE receiver name; BEGIN
     EXECUTE format('GRANT SELECT (stored_at) ON inbox TO %s', CASE receiver WHEN 'PUBLIC' THEN 'PUBLIC' ELSE quote_ident(receiver) END);
   END LOOP;
 END $$;`,
-  },
-  {
-    name: '8-expand-verdict-reasons',
-    sql: `-- Why the window is not proven, each as "kind: sentence", and the first calls that differ. Unsigned: they explain, and prove nothing.
+  '8-expand-verdict-reasons': `-- Why the window is not proven, each as "kind: sentence", and the first calls that differ. Unsigned: they explain, and prove nothing.
 ALTER TABLE verdicts ADD COLUMN reasons text[], ADD COLUMN unhealed_calls text[];
 CREATE INDEX verdicts_unhealed ON verdicts (warehouse) WHERE unhealed_calls IS NOT NULL;`,
-  },
-  {
-    name: '9-expand-expired-deliveries',
-    sql: `-- Deliveries whose rows have expired, by UTC day of their arrival, so that reports count them.
+  '9-expand-expired-deliveries': `-- Deliveries whose rows have expired, by UTC day of their arrival, so that reports count them.
 CREATE TABLE expired_deliveries (
   day        timestamptz NOT NULL,
   outcome    text NOT NULL,
@@ -80,22 +55,12 @@ CREATE TABLE expired_deliveries (
 );
 -- Failed comparisons are noted by window.
 DELETE FROM meta WHERE starts_with(key, 'comparison:');`,
-  },
-  {
-    name: '10-expand-packed-documents',
-    sql: `-- Workers of an earlier build fail at a document that this one wrote, and leave its call to this one.
+  '10-expand-packed-documents': `-- Workers of an earlier build fail at a document that this one wrote, and leave its call to this one.
 COMMENT ON COLUMN ledger_documents.body IS 'The folded document as JSON: Brotli behind a byte 6, or raw deflate of an earlier version.';`,
-  },
-  {
-    name: '11-expand-confirmed-versions',
-    sql: `-- When a record last said all fields again, and the rank of its source: they stand in place of those in fields.
+  '11-expand-confirmed-versions': `-- When a record last said all fields again, and the rank of its source: they stand in place of those in fields.
 ALTER TABLE ledger ADD COLUMN confirmed_at timestamptz, ADD COLUMN confirmed_rank integer;
 -- Room on a page for a new version of each row: calls are read again together, and a version elsewhere writes into four indexes.
 ALTER TABLE ledger SET (fillfactor = 50);`,
-  },
-  {
-    name: '12-expand-document-digests',
-    sql: `-- First 16 bytes of the SHA-256 of the call id and the body; null = an earlier build wrote the document.
+  '12-expand-document-digests': `-- First 16 bytes of the SHA-256 of the call id and the body; null = an earlier build wrote the document.
 ALTER TABLE ledger_documents ADD COLUMN digest bytea;`,
-  },
-];
+};

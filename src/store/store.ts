@@ -9,7 +9,7 @@ import { lazily } from '../lib/timing.ts';
 import type { ConnectionUrl, Database, Queryable, Sql } from '../postgres/database.ts';
 import { lockName, openDatabase, raw, repeatTransaction, unnest, withSessionLock } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
-import { type Migration, migrations } from './migrations.ts';
+import { type Migrations, migrations } from './migrations.ts';
 import type { ProofKeys } from './windows/chain.ts';
 
 export type Store = Awaited<ReturnType<typeof openStore>>;
@@ -169,12 +169,12 @@ const refuseErasures = (): Erasures => {
  * @returns whether it made the tables of a store that had none.
  * @throws CallsyncError STORE_SCHEMA where another version of callsync made tables that this one cannot use
  */
-export const migrateStore = async (database: Database, since: readonly Migration[] = migrations): Promise<boolean> => {
+export const migrateStore = async (database: Database, since: Migrations = migrations): Promise<boolean> => {
   const tables = await readFile(new URL('./schema.sql', import.meta.url), 'utf8');
   const name = `schema.sql ${createHash('sha256').update(tables).digest('hex').slice(0, 12)}`;
   const { schema } = database;
   const ownFunctions = tables.replaceAll('SET search_path = callsync ', `SET search_path = ${schema} `);
-  const known = [{ name, sql: ownFunctions }, ...since];
+  const known = Object.entries<string>({ [name]: ownFunctions, ...since });
   return await repeatTransaction(database, async (tx) => {
     await lockName(tx, 'callsync.migrate');
     await tx.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
@@ -182,14 +182,14 @@ export const migrateStore = async (database: Database, since: readonly Migration
       `CREATE TABLE IF NOT EXISTS ${schema}.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
     );
     const applied = new Set(await tx.column<string>`SELECT name FROM ${raw(schema)}.migrations`);
-    const foreign = [...applied].filter((one) => known.every((mine) => mine.name !== one));
+    const foreign = [...applied].filter((one) => known.every(([mine]) => mine !== one));
     if (foreign.some((one) => !/^\d+-expand-/.test(one)))
       throw terminal('STORE_SCHEMA', 'The tables of the store are of another version of callsync.');
     // A statement that waits for a lock holds up every later query of its table.
     await tx.query("SET LOCAL lock_timeout = '2s'");
-    for (const open of known.filter((one) => !applied.has(one.name))) {
-      await tx.client.query(open.sql);
-      await tx.query`INSERT INTO ${raw(schema)}.migrations (name) VALUES (${open.name})`;
+    for (const [open, sql] of known.filter(([one]) => !applied.has(one))) {
+      await tx.client.query(sql);
+      await tx.query`INSERT INTO ${raw(schema)}.migrations (name) VALUES (${open})`;
     }
     await catchUpSequences(tx, schema);
     return applied.size === 0;

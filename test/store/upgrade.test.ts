@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { mergeBatch } from '../../src/pipeline/load/merge-inbox.ts';
 import { repeatTransaction } from '../../src/postgres/database.ts';
 import { readRows } from '../../src/store/ledger/ledger.ts';
-import type { Migration } from '../../src/store/migrations.ts';
+import type { Migrations } from '../../src/store/migrations.ts';
 import { migrateStore, openStore } from '../../src/store/store.ts';
 import { uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
@@ -67,7 +67,7 @@ test('a role that has every right on tables, and none on sequences, opens the st
 
 test('the next version starts beside this one, until it removes something that this one uses', async () => {
   const { store, url } = released;
-  const next: Migration[] = [{ name: '2-expand-notes', sql: 'ALTER TABLE ledger ADD COLUMN notes text' }];
+  let next: Migrations = { '2-expand-notes': 'ALTER TABLE ledger ADD COLUMN notes text' };
   const fold = (id: string) => released.observe([observationOf(id, 1)]);
   const foldMany = async () => {
     for (let index = 0; index < 30; index += 1) await fold(`beside-${index}`);
@@ -79,7 +79,7 @@ test('the next version starts beside this one, until it removes something that t
   await (await openStore({ url, max: 1 })).close();
 
   const columns = ['ledger', 'inbox'].map((table) => `ALTER TABLE ${table} ADD COLUMN crossed text`);
-  next.push({ name: '3-expand-crossed', sql: columns.join(';') });
+  next = { ...next, '3-expand-crossed': columns.join(';') };
   let crossed: Promise<boolean> | undefined;
   // It locks in another order than the migration, which waits first: PostgreSQL ends the migration.
   await repeatTransaction(store, async (tx) => {
@@ -90,22 +90,21 @@ test('the next version starts beside this one, until it removes something that t
   });
   expect(await crossed).toBe(false);
 
-  const slow: Migration = { name: '3-expand-slow', sql: 'ALTER TABLE ledger ADD COLUMN slow text' };
+  next = { ...next, '3-expand-slow': 'ALTER TABLE ledger ADD COLUMN slow text' };
   let waiting: Promise<boolean> | undefined;
   // A report, say. The queries of others do not wait for its end.
   await store.transaction(async (tx) => {
     await tx.query('SELECT FROM ledger');
-    waiting = migrateStore(store, [...next, slow]);
+    waiting = migrateStore(store, next);
     await untilBlocked(store, waiting);
     await store.query('SELECT FROM ledger');
   });
   expect(await waiting).toBe(false);
-  next.push(slow);
 
-  const broken: Migration = { name: '4-expand-broken', sql: 'ALTER TABLE ledger ADD COLUMN more text; SELECT 1/0' };
-  await expect(migrateStore(store, [...next, broken])).rejects.toThrow();
+  const broken = { '4-expand-broken': 'ALTER TABLE ledger ADD COLUMN more text; SELECT 1/0' } as const;
+  await expect(migrateStore(store, { ...next, ...broken })).rejects.toThrow();
   await store.query('ALTER TABLE ledger ADD COLUMN more text');
-  await migrateStore(store, [...next, { name: '5-contract-notes', sql: 'ALTER TABLE ledger DROP COLUMN notes' }]);
+  await migrateStore(store, { ...next, '5-contract-notes': 'ALTER TABLE ledger DROP COLUMN notes' });
   const names = await store.query('SELECT name FROM migrations');
   await expect(openStore({ url, max: 1 })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
   expect(await store.query('SELECT name FROM migrations')).toEqual(names);

@@ -90,8 +90,7 @@ test('a role of the version before may read the age of the inbox after the migra
   const earlier = `earlier_${process.pid}`;
   const columns = '(seq, arrival_id, outcome, received_at)';
   await pool.query(`CREATE ROLE ${earlier}; GRANT SELECT ${columns} ON callsync.inbox TO ${earlier}`);
-  const migration = migrations.find(({ name }) => name === '7-expand-inbox-age');
-  await pool.query(`SET search_path TO callsync; ${migration?.sql}; RESET search_path`);
+  await pool.query(`SET search_path TO callsync; ${migrations['7-expand-inbox-age']}; RESET search_path`);
   const may = `SELECT has_column_privilege('${earlier}', 'callsync.inbox', 'stored_at', 'SELECT') AS may`;
   expect((await pool.query(may)).rows).toEqual([{ may: true }]);
   await pool.query(`DROP OWNED BY ${earlier}; DROP ROLE ${earlier}`);
