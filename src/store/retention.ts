@@ -23,15 +23,14 @@ type Attempt = <T>(kind: string, step: () => Promise<T>) => Promise<T | undefine
  */
 export const expireRows = async (db: Queryable, rules: RetentionRules, attempt: Attempt = (_, step) => step()) => {
   const counts: Record<string, number> = {};
-  for (const [name, { keepMs, expire }] of Object.entries(expiries(rules))) {
-    const count = await attempt(name, () => expireKind(db, expire, keepMs));
+  for (const [name, statement] of Object.entries(expiries(rules))) {
+    const count = await attempt(name, () => expireKind(db, statement));
     if (count !== undefined) counts[name] = count;
   }
   return counts;
 };
 
-const expireKind = async (db: Queryable, expire: (age: Sql) => Sql, keepMs: number): Promise<number> => {
-  const statement = expire(sql`now() - make_interval(secs => ${keepMs / 1000})`);
+const expireKind = async (db: Queryable, statement: Sql): Promise<number> => {
   let count = 0;
   for (let batch = 0; batch < batchesPerRun; batch += 1) {
     const rows = await db.query`${statement}`;
@@ -73,68 +72,37 @@ const deleteDeliveries = (where: Sql): Sql => sql`WITH gone AS (
   unseen AS (DELETE FROM visible_deliveries v USING warehouses w, gone WHERE v.warehouse = w.name AND v.seq = gone.seq)
   SELECT 1 FROM gone`;
 
-/** A statement for an age; it returns one row for each that it expired. */
-type Expiry = { readonly keepMs: number; readonly expire: (age: Sql) => Sql };
+const ago = (ms: number): Sql => sql`now() - make_interval(secs => ${ms / 1000})`;
 
-const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
-  bodies: {
-    keepMs: rules.inbox_retention,
-    expire: (age) => {
-      const old = sql`body IS NOT NULL AND outcome <> 'pending' AND received_at < ${age} ORDER BY received_at`;
-      return sql`UPDATE inbox SET body = NULL WHERE ${isExpired('seq', 'inbox', old)} RETURNING 1`;
-    },
-  },
-  rejected: {
-    keepMs: rules.inbox_retention,
-    expire: (age) => deleteDeliveries(sql`outcome = 'rejected' AND received_at < ${age}`),
-  },
-  deliveries: {
-    keepMs: rules.delivery_retention,
-    expire: (age) =>
-      deleteDeliveries(sql`received_at < ${age} AND outcome <> 'pending'
+/** Statements that return one row for each that they expired. */
+const expiries = (rules: RetentionRules): Record<string, Sql> => {
+  const [ofInbox, ofDeliveries] = [ago(rules.inbox_retention), ago(rules.delivery_retention)];
+  const settled = ago(settledDays * day);
+  const openBefore = sql`state = 'open' AND received_at < ${ago(rules.quarantine_retention)}`;
+  const bodies = sql`body IS NOT NULL AND outcome <> 'pending' AND received_at < ${ofInbox} ORDER BY received_at`;
+  const dropped = sql`${heldByNone} AND state = 'dropped' AND settled_at < ${settled} AND body <> ''`;
+  return {
+    bodies: sql`UPDATE inbox SET body = NULL WHERE ${isExpired('seq', 'inbox', bodies)} RETURNING 1`,
+    rejected: deleteDeliveries(sql`outcome = 'rejected' AND received_at < ${ofInbox}`),
+    deliveries: deleteDeliveries(sql`received_at < ${ofDeliveries} AND outcome <> 'pending'
                            AND NOT EXISTS (SELECT FROM unloaded_deliveries u WHERE u.seq = i.seq)`),
-  },
-  quarantine: {
-    keepMs: rules.quarantine_retention,
-    expire: (age) => {
-      const old = sql`${heldByNone} AND state = 'open' AND received_at < ${age} AND ${cameSince} ORDER BY id`;
-      return deleteExpired('id', 'quarantine', old);
-    },
-  },
-  replayed: {
-    keepMs: settledDays * day,
-    expire: (age) =>
-      deleteExpired('id', 'quarantine', sql`${heldByNone} AND state = 'replayed' AND settled_at < ${age}`),
-  },
-  // The row stays, so that the same bytes stay dropped.
-  dropped: {
-    keepMs: settledDays * day,
-    expire: (age) => {
-      const old = sql`${heldByNone} AND state = 'dropped' AND settled_at < ${age} AND body <> ''`;
-      return sql`UPDATE quarantine SET body = '' WHERE ${isExpired('id', 'quarantine', old)} RETURNING 1`;
-    },
-  },
-  websocketFrames: {
-    keepMs: rules.frame_retention,
-    expire: (age) => sql`DELETE FROM websocket_frames
-           WHERE received_at < ${age} AND ${isExpired('id', 'websocket_frames', sql`${heldByNone} ORDER BY id`)} RETURNING 1`,
-  },
-  loads: {
-    keepMs: rules.load_retention,
-    expire: (age) => sql`DELETE FROM loads WHERE load_id IN (
+    quarantine: deleteExpired('id', 'quarantine', sql`${heldByNone} AND ${openBefore} AND ${cameSince} ORDER BY id`),
+    replayed: deleteExpired('id', 'quarantine', sql`${heldByNone} AND state = 'replayed' AND settled_at < ${settled}`),
+    // The row stays, so that the same bytes stay dropped.
+    dropped: sql`UPDATE quarantine SET body = '' WHERE ${isExpired('id', 'quarantine', dropped)} RETURNING 1`,
+    websocketFrames: sql`DELETE FROM websocket_frames WHERE received_at < ${ago(rules.frame_retention)}
+             AND ${isExpired('id', 'websocket_frames', sql`${heldByNone} ORDER BY id`)} RETURNING 1`,
+    loads: sql`DELETE FROM loads WHERE load_id IN (
             SELECT l.load_id FROM warehouses w CROSS JOIN LATERAL (
               SELECT load_id FROM loads l
-               WHERE l.warehouse = w.name AND l.state <> 'planned' AND l.created_at < ${age}
+               WHERE l.warehouse = w.name AND l.state <> 'planned' AND l.created_at < ${ago(rules.load_retention)}
                  AND l.created_at < (SELECT created_at FROM loads k WHERE k.warehouse = w.name AND k.state = 'committed'
                                       ORDER BY committed_at DESC OFFSET ${keptLoads - 1} LIMIT 1)
                ORDER BY created_at LIMIT ${batchRows}) l LIMIT ${batchRows}) RETURNING 1`,
-  },
-  // Not sooner: with these rows, a returning warehouse gets only its missing calls. Without them, callsync treats it as
-  // never compared. The lock on its row makes a walk wait if it is configured again meanwhile.
-  removed: {
-    keepMs: rules.delivery_retention,
-    expire: (age) => sql`WITH removed AS MATERIALIZED (
-            SELECT name FROM warehouses WHERE configured_at < least(${age}, now() - interval '7 days') ${unlessLocked}),
+    // Not sooner: with these rows, a returning warehouse gets only its missing calls. Without them, callsync treats it as
+    // never compared. The lock on its row makes a walk wait if it is configured again meanwhile.
+    removed: sql`WITH removed AS MATERIALIZED (
+            SELECT name FROM warehouses WHERE configured_at < least(${ofDeliveries}, now() - interval '7 days') ${unlessLocked}),
           calls AS (
             DELETE FROM warehouse_calls WHERE (warehouse, call_id) IN (
               SELECT name, c.call_id FROM removed CROSS JOIN LATERAL (
@@ -145,17 +113,12 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
                 SELECT load_id FROM loads WHERE warehouse = name LIMIT ${batchRows}) l LIMIT ${batchRows}) RETURNING 1),
           forgotten AS (UPDATE warehouses SET compared_at = NULL WHERE name IN (SELECT name FROM removed))
           SELECT 1 FROM calls UNION ALL SELECT 1 FROM loads`,
-  },
-  events: {
-    keepMs: rules.delivery_retention,
-    expire: (age) => deleteExpired('id', 'events', sql`at < ${age} ORDER BY at`),
-  },
-  verdicts: {
-    keepMs: rules.verdict_retention,
+    events: deleteExpired('id', 'events', sql`at < ${ofDeliveries} ORDER BY at`),
     // The chain now begins behind the last deleted digest.
-    expire: (age) => sql`WITH gone AS (
+    verdicts: sql`WITH gone AS (
             DELETE FROM verdicts WHERE verdict_id IN (
-              SELECT verdict_id FROM verdicts WHERE loaded AND compared_at < ${age} ORDER BY verdict_id LIMIT ${batchRows})
+              SELECT verdict_id FROM verdicts WHERE loaded AND compared_at < ${ago(rules.verdict_retention)}
+               ORDER BY verdict_id LIMIT ${batchRows})
             RETURNING warehouse, verdict_id, digest),
           begins AS (
             INSERT INTO meta (key, value)
@@ -163,14 +126,8 @@ const expiries = (rules: RetentionRules): Record<string, Expiry> => ({
              ORDER BY warehouse, verdict_id DESC
             ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now())
           SELECT 1 FROM gone`,
-  },
-  problems: {
-    keepMs: settledDays * day,
-    expire: (age) => sql`DELETE FROM window_problems WHERE (axis, window_from, window_to) IN (
-            SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at < ${age} LIMIT ${batchRows}) RETURNING 1`,
-  },
-  rereads: {
-    keepMs: rules.delivery_retention,
-    expire: (age) => deleteExpired('call_id', 'rereads', sql`requested_at < ${age}`),
-  },
-});
+    problems: sql`DELETE FROM window_problems WHERE (axis, window_from, window_to) IN (
+            SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at < ${settled} LIMIT ${batchRows}) RETURNING 1`,
+    rereads: deleteExpired('call_id', 'rereads', sql`requested_at < ${ofDeliveries}`),
+  };
+};
