@@ -111,6 +111,6 @@ export const readSettings = (sync: SyncConfig, now = Date.now()) => {
       /** `horizon`: undefined = learned. */
       ...{ share, sample, horizon: horizon === 'learned' ? undefined : Math.round(horizon * 1000) },
     },
-    reconcile: { ...allMicros({ age, span, interval }), enabled, level, backlogDays, rowsDays },
+    reconcile: { ...allMicros({ age, span, interval, settle: sync.settle }), enabled, level, backlogDays, rowsDays },
   };
 };

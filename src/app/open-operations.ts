@@ -2,13 +2,12 @@
 
 import { WorkflowFailedError } from '@temporalio/client';
 import type { Config } from '../../schemas/config.ts';
-import { type BackfillProgress, pauseUpdate, resumeUpdate } from '../../workflows/messages.ts';
+import { pauseUpdate, resumeUpdate } from '../../workflows/messages.ts';
 import { createRegistry, createWorkMetrics, watchSource, watchStore, watchUsage } from '../health/metrics/registry.ts';
 import { type Action, type Actions, createAccess } from '../health/page/access.ts';
 import { createPage, type Page } from '../health/page/page.ts';
 import { createPageReader, type PageBackfill } from '../health/page/state.ts';
 import type { Waiting } from '../health/read-health.ts';
-import { secondsLeft } from '../lib/count-of.ts';
 import { transient } from '../lib/errors.ts';
 import { readVersion } from '../lib/find-built.ts';
 import { openSecret } from '../lib/secret.ts';
@@ -77,8 +76,7 @@ const readBackfills = async ({ client, prefix, uiUrl }: Parts['temporal']): Prom
     listed.map(async (one) => {
       const handle = backfillHandle(client, prefix, one.name);
       const link = workflows ? `${workflows}${encodeURIComponent(handle.workflowId)}` : null;
-      const { progress, error } = one.closedAt === null ? one : await readResult(handle);
-      return { ...one, link, progress: progress && describeProgress(progress), error };
+      return { ...one, link, ...(one.closedAt !== null && (await readResult(handle))) };
     }),
   );
 };
@@ -89,11 +87,6 @@ const readResult = (handle: ReturnType<typeof backfillHandle>) =>
     (progress) => ({ progress, error: null }),
     (error: unknown) => ({ progress: null, error: error instanceof WorkflowFailedError ? rootMessage(error) : null }),
   );
-
-const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill['progress']> => {
-  const { state, share, totals } = progress;
-  return { state, share, windows: totals.windows, calls: totals.calls, secondsLeft: secondsLeft(progress) };
-};
 
 const updateDeadlineMs = 10_000;
 

@@ -111,9 +111,6 @@ export const lastFailure = async (handle: WorkflowHandle): Promise<string | null
   return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? null;
 };
 
-/** Longest wait for the worker of a backfill. */
-const progressMs = 1_500;
-
 /** A status of Temporal. */
 export const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');
 
@@ -123,8 +120,7 @@ export const listBackfills = async (client: Client, prefix: string) => {
   const newest = new Map<string, WorkflowExecutionInfo>();
   for await (const run of client.workflow.list({ query: "WorkflowType = 'backfill'" })) {
     const known = newest.get(run.workflowId);
-    const isNewer = known === undefined || known.startTime < run.startTime;
-    if (run.workflowId.startsWith(own) && isNewer) newest.set(run.workflowId, run);
+    if (run.workflowId.startsWith(own) && !(known && known.startTime >= run.startTime)) newest.set(run.workflowId, run);
   }
   const runs = [...newest.values()].sort((a, b) => b.startTime.getTime() - a.startTime.getTime());
   const listed = runs.map(async ({ workflowId, status, startTime, closeTime }) => {
@@ -132,7 +128,7 @@ export const listBackfills = async (client: Client, prefix: string) => {
     const times = { startedAt: startTime.toISOString(), closedAt: closeTime?.toISOString() ?? null };
     if (closeTime !== undefined) return { name, state: wordOf(status.name), ...times, progress: null, error: null };
     const handle = client.workflow.getHandle(workflowId);
-    const asked = client.withDeadline(Date.now() + progressMs, () => handle.query(progressQuery));
+    const asked = client.withDeadline(Date.now() + 1_500, () => handle.query(progressQuery));
     const progress = await asked.catch(() => null);
     return {
       name,

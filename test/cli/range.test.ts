@@ -34,49 +34,37 @@ test.each([
 test('a range ends before calls that may still come, and says so; an empty one is refused', () => {
   vi.useFakeTimers({ now: Date.parse('2026-04-01T10:00:00Z') });
   const present = Date.now() * 1000;
-  const told: string[] = [];
-  const tell = (message: string) => void told.push(message);
-  expect(untilNow({ from: 0 }, 0, tell)).toEqual({ from: 0, to: present });
-  expect(untilNow({ from: 0, to: present - 1 }, 0, tell)).toEqual({ from: 0, to: present - 1 });
-  expect(told).toEqual([]);
-  expect(untilNow({ from: 0, to: present + 86_400_000_000 }, 0, tell)).toEqual({ from: 0, to: present });
-  for (const to of [undefined, present])
-    expect(untilNow({ from: 0, to }, 30_000, tell)).toEqual({ from: 0, to: present - 30_000_000 });
-  expect(told).toEqual(
-    ['10:00:00', '09:59:30'].map((at) => `The range ends at 2026-04-01T${at}.000Z: later calls may still come.`),
-  );
+  const tell = vi.fn();
+  const until = (to: number | undefined, settle = 0) => untilNow({ from: 0, to }, settle, tell).to - present;
+  expect([until(undefined), until(present - 1), until(undefined, 30_000)]).toEqual([0, -1, -30_000_000]);
+  expect(tell).not.toHaveBeenCalled();
+  expect([until(present + 86_400_000_000), until(present, 30_000)]).toEqual([0, -30_000_000]);
+  const said = (at: string) => [`The range ends at 2026-04-01T${at}.000Z: later calls may still come.`];
+  expect(tell.mock.calls).toEqual(['10:00:00', '09:59:30'].map(said));
   for (const range of [{ from: 5, to: 5 }, { from: present + 1 }])
     expect(() => untilNow(range, 0, tell)).toThrow(expect.objectContaining({ code: 'USAGE_RANGE' }));
   vi.useRealTimers();
 });
 
-const finished = (over: object, state: 'running' | 'paused' | 'done' = 'done') => {
+const finished = (over: object, state: 'running' | 'paused' | 'done') => {
   const range = { from: 0, to: 1_000_000_000 };
   const [, told, exit] = tellWatched('old', {
     ...{ state, axis: 'qualified', range, share: 1, expected: 2_343, concurrency: 1, startedAt: 0, todo: [] },
     totals: { ...emptyTotals, calls: 23, ...over },
   });
-  return [String(told).split('\n')[2], exit];
+  return [String(told).split('\n')[2]?.trim(), exit];
 };
 
-test.each([
-  ['nothing was', 0, undefined],
-  ['all was', 1_000, '  100 % of the range was read before and is skipped; --force reads it again'],
-  ['nearly nothing was', 1, '  1 % of the range was read before and is skipped; --force reads it again'],
-])('backfill: %s read before', (_, skippedSeconds, line) =>
-  expect(finished({ skippedSeconds })).toEqual([line, false]),
-);
-
-test('backfill: windows that were not shown to be complete are counted, and the command ends as incomplete', () => {
-  const line = '  1 window could not be shown to be complete; callsync status names them';
-  expect(finished({ problems: 1 })).toEqual([line, 'incomplete']);
-});
-
-test.each([
-  ['paused', '  it waits: callsync backfill resume old'],
-  ['running', '  it continues in the workers: callsync backfill watch old'],
-] as const)('backfill: one that is %s is told with the next command', (state, line) =>
-  expect(finished({}, state)).toEqual([line, 'incomplete']),
+const skips = (part: string) => `${part} % of the range was read before and is skipped; --force reads it again`;
+test.each<[string, object, 'running' | 'paused' | 'done', string?, (false | 'incomplete')?]>([
+  ['with nothing read before', { skippedSeconds: 0 }, 'done', undefined, false],
+  ['with all read before', { skippedSeconds: 1_000 }, 'done', skips('100'), false],
+  ['with little read before', { skippedSeconds: 1 }, 'done', skips('1'), false],
+  ['with a problem', { problems: 1 }, 'done', '1 window could not be shown to be complete; callsync status names them'],
+  ['paused', {}, 'paused', 'it waits: callsync backfill resume old'],
+  ['running', {}, 'running', 'it continues in the workers: callsync backfill watch old'],
+])('backfill: one %s is told so, and with its next command', (_, totals, state, line, exit = 'incomplete') =>
+  expect(finished(totals, state)).toEqual([line, exit]),
 );
 
 test('ranges and instants are told in ISO 8601 wherever they are, and counts stay numbers', () => {

@@ -100,7 +100,7 @@ const ask = async (port: number, head: string): Promise<string> => {
 
 const backfill = { startedAt: '2026-01-01T00:00:00Z', closedAt: null, link: 'http://127.0.0.1/', progress: null };
 
-const progress = { state: 'running', share: 0.5, windows: 2, secondsLeft: 60, calls: 1_234 } as const;
+const progress = { state: 'running', share: 0.5, startedAt: 0, totals: { windows: 2, calls: 1_234 } } as const;
 const running = { ...backfill, name: 'big', state: 'running', error: null, progress };
 
 test('the number of calls that a backfill has read is called so', async () => {

@@ -71,7 +71,7 @@ test('serves nothing else, takes another port where any will do, and says when i
 test('a probe gets in beside clients that never finish their request, and these are closed soon', async () => {
   const port = Number(new URL(open.address).port);
   expect(server?.headersTimeout).toBe(5_000);
-  Object.assign(server as HttpServer, { headersTimeout: 500 });
+  Object.assign(server as HttpServer, { headersTimeout: 1_000 });
   let closed = 0;
   for (let count = 0; count < 150; count += 1) {
     const socket = connect(port, '127.0.0.1').resume();

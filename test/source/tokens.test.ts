@@ -228,7 +228,7 @@ test('a token is taken behind the wait for a slot: none that has expired is sent
   const issued = new Map<string, number>();
   let expired = 0;
   const list: Handler = ({ headers }, response) => {
-    const isOver = performance.now() - (issued.get(headers.authorization ?? '') ?? 0) > 1_200;
+    const isOver = performance.now() - (issued.get(headers.authorization ?? '') ?? 0) > 1_700;
     if (isOver) expired++;
     json(response, isOver ? 401 : 200, [{}]);
   };
@@ -236,7 +236,7 @@ test('a token is taken behind the wait for a slot: none that has expired is sent
     issued.set(`bearer t${issued.size}`, performance.now());
     return { access_token: `t${issued.size - 1}`, expires_in: 1 };
   };
-  const { source } = await serve(withTokens(list, issue), { limits: { requests: 4, per_s: 0.3 } });
+  const { source } = await serve(withTokens(list, issue), { limits: { requests: 4, per_s: 0.4 } });
   await Promise.all(Array.from({ length: 26 }, () => readAll(source)));
   expect(issued.size).toBeGreaterThan(1);
   expect(expired).toBe(0);

@@ -4,7 +4,6 @@ import { openIngest } from '../../app/activity-deps.ts';
 import { claimSource } from '../../app/open-source.ts';
 import { withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { say } from '../../lib/say.ts';
 import { checkReadable, type ImportProgress, importFile } from '../../pipeline/import/import-file.ts';
 import { acceptSource, argument, instant, leaf, parsed } from '../shell/define.ts';
 import { endWith, print, untilStopped } from '../shell/output.ts';
@@ -14,8 +13,10 @@ const describe = (file: string, { records, refused, added, changed }: ImportProg
   `${file}: ${countOf(records, 'record')}, ${countOf(added, 'new call')}, ${changed - added} with a change or an earlier first sight${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
 
 /** As `callsync export` writes it beside the calls: a short file. */
-const isManifest = async (file: string, size: number): Promise<boolean> =>
-  basename(file) === 'manifest.json' && size < 1e6 && (await readFile(file)).includes('"made_by": "callsync ');
+const isManifest = async (file: string): Promise<boolean> =>
+  basename(file) === 'manifest.json' &&
+  (await checkReadable(file)) < 1e6 &&
+  (await readFile(file)).includes('"made_by": "callsync ');
 
 export default leaf({
   args: [argument('<files...>', 'files of call records or of answers of the call list, or - for standard input')],
@@ -36,23 +37,21 @@ export default leaf({
 may date the first sight of a known call back; the call then counts as changed, once. Imported values never
 replace newer values. Unreadable records go to quarantine with file and line. Exit code 5: records went to quarantine.`,
   run: async (files, options) => {
-    const records: string[] = [];
     // Before anything is started: a mistyped name is said at once, and nothing is imported halfway.
-    for (const file of files) {
-      const size = file === '-' ? 0 : await checkReadable(file);
-      if (await isManifest(file, size)) say(`${file} describes an export and has no calls; callsync skips it.`);
-      else records.push(file);
-    }
+    for (const file of files) if (file !== '-') await checkReadable(file);
     await withStore(options, async (store, services) => {
       const { signal } = untilStopped();
       await claimSource(store, services.config, options.acceptSource === true ? 'accept' : 'keep');
       const deps = await openIngest(services, store);
-      const { observedAt } = options;
-      for (const file of records) {
+      for (const file of files) {
+        if (await isManifest(file)) {
+          services.say(`${file} describes an export and has no calls; callsync skips it.`);
+          continue;
+        }
         const name = file === '-' ? 'stdin' : basename(file);
         const view = createImportView(name);
         const from = file === '-' ? { name, bytes: process.stdin as AsyncIterable<Buffer> } : file;
-        const input = { from, observedAt, records: services.config.source.list.records };
+        const input = { from, observedAt: options.observedAt, records: services.config.source.list.records };
         const imported = importFile(deps, input, { signal, onProgress: view.update }).finally(view.stop);
         const result = await imported.catch((error: unknown) => {
           if (!signal.aborted) throw error;

@@ -2,7 +2,7 @@
  * The page as HTML and SVG: sections, each under an id by which the script replaces it, and whole documents. Documents
  * load only a stylesheet and a script of this server.
  */
-import { formatCount, formatInstant, formatShare, formatSpan, nounOf } from '../../lib/count-of.ts';
+import { formatCount, formatInstant, formatShare, formatSpan, nounOf, secondsLeft } from '../../lib/count-of.ts';
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge } from '../conditions.ts';
 import { coverageStates, stateSigns } from '../coverage/coverage.ts';
@@ -149,10 +149,11 @@ const waiting = ({ health, spool }: PageState): Section => {
     : section('waiting', 'Waiting', table('Waiting', waitingColumns, filled));
 };
 
-const drawProgress = ({ name, progress }: PageBackfill): Part =>
-  progress?.state !== 'done' &&
-  progress !== null &&
-  html`<progress max="1" value="${progress.share.toFixed(4)}" aria-label="Progress of ${name}"></progress> ${formatShare(progress.share)}, ${formatCount(progress.windows)} windows${progress.secondsLeft !== null && `, ${formatSpan(progress.secondsLeft)} left`}`;
+const drawProgress = ({ name, progress }: PageBackfill): Part => {
+  if (progress === null || progress.state === 'done') return null;
+  const left = secondsLeft(progress);
+  return html`<progress max="1" value="${progress.share.toFixed(4)}" aria-label="Progress of ${name}"></progress> ${formatShare(progress.share)}, ${formatCount(progress.totals.windows)} windows${left !== null && `, ${formatSpan(left)} left`}`;
+};
 
 /** State of the backfills, and their actions. */
 const drawState = ({ name, state, progress }: PageBackfill, formToken: string | null): Part =>
@@ -165,7 +166,7 @@ const runs = ({ backfills: all, at }: PageState, formToken: string | null): Sect
     Name: ({ name, link }) => (link === null ? name : html`<a href="${link}">${name}</a>`),
     State: (one) => drawState(one, formToken),
     Progress: drawProgress,
-    Calls: ({ progress }) => progress && formatCount(progress.calls),
+    Calls: ({ progress }) => progress && formatCount(progress.totals.calls),
     Duration: ({ startedAt, closedAt }) =>
       formatSpan((Date.parse(closedAt ?? new Date(at).toISOString()) - Date.parse(startedAt)) / 1000),
     'Started (UTC)': ({ startedAt }) => formatInstant(Date.parse(startedAt)),

@@ -32,9 +32,8 @@ export interface PageBackfill {
   readonly progress: {
     readonly state: 'running' | 'paused' | 'done';
     readonly share: number;
-    readonly windows: number;
-    readonly calls: number;
-    readonly secondsLeft: number | null;
+    readonly startedAt: number;
+    readonly totals: Readonly<Record<'windows' | 'calls', number>>;
   } | null;
 }
 

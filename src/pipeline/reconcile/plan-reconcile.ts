@@ -31,8 +31,10 @@ type ReconcileProgress = { readonly done: number; readonly totals: ReconcileTota
  */
 export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSettings, request: ReconcileRequest) => {
   const { axis, column, cuttable } = requireAxis(deps.source.list.list, deps.processedField);
-  const to = deps.now().getTime() * 1000 - settings.age;
-  const asked = request.range;
+  const now = deps.now().getTime() * 1000;
+  const to = now - settings.age;
+  // A call that appears late would come into a window that is proven.
+  const asked = request.range && { ...request.range, to: Math.min(request.range.to, now - settings.settle) };
   const again = request.force === true || (asked !== undefined && request.warehouseLevel !== undefined);
   const plan = { axis, column, level: request.level ?? settings.level, acceptEmpty: request.acceptEmpty ?? false };
   const warehouseLevel = request.warehouseLevel ?? 'guards';

@@ -84,6 +84,9 @@ test('days before the first call are compared together, asked for or not, and pr
   expect(await opened.reconcile()).toMatchObject({ windows: 16, proven: 16 });
   expect(await cut({})).toEqual([]);
   expect(await cut({ force: true })).toEqual(expected);
+  const open = { ...opened.deps.reconcile, settle: day };
+  const { windows } = await planReconcile(opened.deps, open, { range: { from: range.to, to: nowMicros() } });
+  expect(windows[0]?.to, 'later calls may still come').toBeLessThan(nowMicros() - day);
   const counts = async () =>
     (await readReport(opened.store, { range, warehouses: ['main'], version: 'test', now: nowMicros() })).days
       .slice(0, 100)
