@@ -59,16 +59,15 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
     throw transient('WAREHOUSE_NOT_CONFIGURED', `This worker does not know the warehouse ${input.warehouse}.`);
   }
   await keepRegistered(store, input.warehouse, flattenVersion);
-  const { limit, newOnly, mayCommit } = await paceRun(target.warehouse, input.origin, () =>
+  const { isDue, newOnly, mayCommit } = await paceRun(target.warehouse, input.origin, () =>
     countPending(store, input.warehouse),
   );
   const until = performance.now() + maxMs;
   const running: string[] = [];
   let [sent, changed, more] = [0, 0, false];
   let cursor: QueueCursor | undefined;
-  const planNext = async (carriesLogs: boolean): Promise<PlannedPending | undefined> => {
-    // Logs go also where no call waits.
-    if (limit === undefined || (running.length > 0 && sent >= limit)) return undefined;
+  const planNext = async (carriesLogs: boolean): ReturnType<typeof planBatch> => {
+    if (!isDue) return undefined;
     more ||= performance.now() > until;
     if (more || !(await mayCommit())) return undefined;
     const planned = await planBatch(deps, target, { ...input, cursor, newOnly, running, carriesLogs });
@@ -78,7 +77,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
     return planned;
   };
   // One after another, or two would take the same calls.
-  let planning: Promise<PlannedPending | undefined> = Promise.resolve(undefined);
+  let planning: ReturnType<typeof planBatch> = Promise.resolve(undefined);
   const lane = async (carriesLogs: boolean): Promise<void> => {
     for (;;) {
       planning = planning.then(() => planNext(carriesLogs));
@@ -86,6 +85,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput) => 
       if (planned === undefined) return;
       const loaded = await commitPending(deps, target, planned);
       changed += loaded.changed;
+      if (planned.isLast) return;
     }
   };
   // A server writes one load while the next is prepared. Logs go with loads of the first lane.
@@ -109,9 +109,8 @@ export const loadWaiting = async (deps: IngestDeps, origin: string): Promise<voi
 const longestPauseMs = 15_000;
 
 /**
- * Limits of one run if commits cost quota or money. Only the sweep waits, because it repeats. The sweep loads only
- * calls that waited at its start; otherwise small commits would never end. If commits of changed calls read whole days,
- * the sweep batches these calls; new calls and erasures do not wait.
+ * Limits of one run if commits cost quota or money. Only the sweep waits, because it repeats. If commits of changed
+ * calls read whole days, the sweep batches these calls; new calls and erasures do not wait.
  */
 export const paceRun = async (
   { pace, traits }: Pick<Warehouse, 'pace' | 'traits'>,
@@ -120,11 +119,9 @@ export const paceRun = async (
 ) => {
   const waitMs = async (kind: 'any' | 'changes' | 'interval'): Promise<number> =>
     origin === 'pending' ? ((await pace?.nextCommitInMs(kind)) ?? 0) : 0;
-  const waiting = pace === undefined ? Number.POSITIVE_INFINITY : await countWaiting();
-  // A backlog of a full load does not wait.
-  const isEarly = waiting < traits.maxCallsPerLoad && (await waitMs('interval')) > 0;
   return {
-    limit: isEarly ? undefined : waiting,
+    // A backlog of a full load does not wait.
+    isDue: (await waitMs('interval')) === 0 || (await countWaiting()) >= traits.maxCallsPerLoad,
     newOnly: (await waitMs('changes')) > 0,
     mayCommit: async () => (await waitMs('any')) <= longestPauseMs,
   };
@@ -145,10 +142,14 @@ const planBatch = async (deps: IngestDeps, target: WarehouseTarget, options: Bat
   for (;;) {
     const walk = await walkAhead(deps.store, target);
     const planned = await planPending(deps, target, options);
-    if (planned !== undefined) return planned;
+    if (planned !== undefined) return { ...planned, isLast: walk === undefined && isLast(planned) };
     if (walk === undefined || (walk.state === 'waiting' && performance.now() > until)) return undefined;
   }
 };
+
+/** Nothing waited behind it: what comes during its commit is for the next run, or a run would never end. */
+const isLast = ({ pending, deliveries, verdicts }: PlannedPending): boolean =>
+  pending.cursor === undefined && deliveries.length < deliveriesPerLoad && verdicts.length < verdictsPerLoad;
 
 /** The warehouse refuses some of the rows, and would take others. */
 const isRefusal = ({ traits }: Warehouse, error: unknown): error is CallsyncError =>

@@ -55,9 +55,9 @@ const failingWith = (error: Error) => pipeline.depsWith({ load: () => Promise.re
 /** The warehouse, of whose loads `note` is told first. */
 const noting = (note: (batch: Parameters<Warehouse['load']>[0]) => unknown) =>
   pipeline.depsWith({
-    load: (batch) => {
-      note(batch);
-      return pipeline.warehouse.load(batch);
+    load: async (batch) => {
+      await note(batch);
+      return await pipeline.warehouse.load(batch);
     },
   });
 
@@ -331,6 +331,17 @@ test('two loads at once take no call and no delivery twice, also those of dead p
   const loaded = await loadPending(slow, { warehouse: 'main', origin: 'fill', graceSeconds: 0 });
   expect(loaded).toEqual({ sent: 3, changed: 3, more: false, held: 0 });
   expect(taken.sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
+});
+
+test('a run loads what waits at its start, and ends although more comes with each commit', async () => {
+  await pipeline.fold(idsOf('a', 3).map((id) => observation(id, 1)));
+  let came = 0;
+  const deps = noting(() => came < 20 && pipeline.fold([observation(`b${++came}`, 1)]));
+  expect(await loadPending(deps, { warehouse: 'main', origin: 'backfill:x', graceSeconds: 0 })).toMatchObject({
+    more: false,
+  });
+  expect(Object.keys(await statuses())).toEqual(expect.arrayContaining(idsOf('a', 3)));
+  expect(came).toBeLessThan(4);
 });
 
 test('a crash: the calls of a load whose process is still at it are left alone, however long it takes', async () => {
