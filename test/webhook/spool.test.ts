@@ -68,20 +68,22 @@ test('after a crash, it has everything that was answered, wherever the last writ
 });
 
 test.each([
-  ['a', ['b', 'c']],
-  ['b', ['a', 'c']],
-  ['c', ['a', 'b']],
-])('after a crash, it keeps the records beside the damaged %s, and the damaged file', async (damaged, others) => {
+  ['after a crash', 'a', ['b', 'c']],
+  ['after a crash', 'b', ['a', 'c']],
+  ['after a crash', 'c', ['a', 'b']],
+  ['while it runs', 'b', ['a', 'c']],
+  ['while it runs', 'c', ['a', 'b']],
+])('%s, it keeps the records beside the damaged %s, and the damaged file', async (when, damaged, others) => {
   const spool = await open();
   for (const id of ['a', 'b', 'c']) await spool.append([makeDelivery(id, 100)]);
-  await spool.close();
+  if (when === 'after a crash') await spool.close();
   const [name = ''] = await segments();
   const bytes = await readFile(join(dir, name));
   bytes[bytes.indexOf(`"unique_id":"${damaged}"`) + 3] = 0;
   await writeFile(join(dir, name), bytes);
-  const again = await open();
-  expect(logged).toContain('A spool file is damaged; its other records are kept.');
+  const again = when === 'after a crash' ? await open() : spool;
   expect(ids(await drain(again))).toEqual(others);
+  expect(logged).toContain('A spool file is damaged; its other records are kept.');
   expect((await readdir(dir)).filter((one) => one.endsWith('.spool.damaged'))).toHaveLength(1);
   expect(again.status()).toMatchObject({ records: 0, bytes: bytes.length });
 });

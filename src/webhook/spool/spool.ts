@@ -20,7 +20,7 @@ interface SpoolOptions {
 }
 
 /** Last result of `read`, and its end in the oldest segment. */
-type LastRead = { readonly deliveries: readonly Delivery[]; readonly end: number };
+type LastRead = { readonly deliveries: readonly Delivery[]; readonly end: number; readonly damaged: boolean };
 
 const readBytes = 8 * 1024 * 1024;
 /** How long one reading of the free disk space is reused. */
@@ -41,7 +41,7 @@ export const openSpool = async (options: SpoolOptions) => {
     for (const path of paths) {
       const segment = await files.recoverSegment(path);
       if (segment.cutBytes > 0) log.warn({ bytes: segment.cutBytes }, 'Cut off a half-written record of the spool.');
-      if (segment.damaged) log.error({ file: path }, 'A spool file is damaged; its other records are kept.');
+      if (segment.damaged) tellDamaged(log, path);
       if (segment.records === 0 && !segment.damaged) await files.discardSegment(dir, segment);
       else sealed.push(segment);
     }
@@ -55,6 +55,9 @@ export const openSpool = async (options: SpoolOptions) => {
     throw error;
   }
 };
+
+const tellDamaged = (log: ReceiverLog, file: string): void =>
+  log.error({ file }, 'A spool file is damaged; its other records are kept.');
 
 const makeFolder = async (dir: string, log: ReceiverLog): Promise<void> => {
   try {
@@ -221,8 +224,11 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
           await giveUp(segment, error);
           continue;
         }
+        if (reading.damaged && !segment.damaged) tellDamaged(log, segment.path);
+        const damaged = segment.damaged || reading.damaged;
+        sealed[0] = { ...segment, damaged };
         if (reading.deliveries.length > 0) return reading.deliveries;
-        await discardOldest(segment);
+        await discardOldest(sealed[0]);
       }
     },
     /** Takes away the only delivery that `read` returned last, and keeps it in a separate file until the next start. */
@@ -245,12 +251,14 @@ const createSpool = (options: SpoolOptions, firstLock: SpoolLock, sealed: Sealed
 /** @param start in the segment */
 const readFrom = async (segment: SealedSegment, start: number, limit: number): Promise<LastRead> => {
   const deliveries: Delivery[] = [];
-  let bytes = 0;
+  let [bytes, end, damaged] = [0, start, false];
   await using file = await open(segment.path, 'r');
   for await (const found of files.readRecords(file, start, segment.bytes)) {
     deliveries.push(found.delivery);
     bytes += found.end - found.start;
-    if (deliveries.length >= limit || bytes >= readBytes) return { deliveries, end: found.end };
+    damaged ||= found.start > end;
+    end = found.end;
+    if (deliveries.length >= limit || bytes >= readBytes) return { deliveries, end, damaged };
   }
-  return { deliveries, end: segment.bytes };
+  return { deliveries, end: segment.bytes, damaged: damaged || end < segment.bytes };
 };
