@@ -134,7 +134,7 @@ export const paceRun = async (
  */
 export const loadPendingBatch = async (deps: IngestDeps, target: WarehouseTarget, options: BatchOptions) => {
   const planned = await planBatch(deps, target, options);
-  return planned && (await commitPending(deps, target, planned));
+  return planned && { ...(await commitPending(deps, target, planned)), isLast: planned.isLast };
 };
 
 const planBatch = async (deps: IngestDeps, target: WarehouseTarget, options: BatchOptions) => {
@@ -147,7 +147,7 @@ const planBatch = async (deps: IngestDeps, target: WarehouseTarget, options: Bat
   }
 };
 
-/** Nothing waited behind it: what comes during its commit is for the next run, or a run would never end. */
+/** Nothing waited behind it. Calls that come during its commit are for the next run, or a run would never end. */
 const isLast = ({ pending, deliveries, verdicts }: PlannedPending): boolean =>
   pending.cursor === undefined && deliveries.length < deliveriesPerLoad && verdicts.length < verdictsPerLoad;
 

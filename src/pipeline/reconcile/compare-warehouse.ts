@@ -151,8 +151,10 @@ export const healWarehouse = async (
   if (check.length === 0) return new Set();
   if (wrong.length > 0) await removeIrreplaceable(deps, target, wrong);
   await sendRowsAgain(deps.store, target.warehouse.name, wrong);
-  for (let loads = 0; loads < maxLoads; loads += 1)
-    if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
+  for (let loads = 0; loads < maxLoads; loads += 1) {
+    const loaded = await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 });
+    if (loaded === undefined || loaded.isLast) break;
+  }
   // A load replaces rows only in the partition that the ledger recorded. Rows that were moved by hand would stay as
   // duplicates.
   if (target.warehouse.traits.partitionOf(null) !== undefined && wrong.length > 0)
