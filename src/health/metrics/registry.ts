@@ -66,11 +66,16 @@ type Labels = Readonly<Record<string, string>>;
 /** A figure with its labels. */
 type Sample = readonly [value: number | null, labels: Labels];
 
-/** A figure that is read at each scrape; null gives no series. A metric whose name ends in `_total` is a counter. */
+/**
+ * A figure that is read at each scrape, or its name in the state; null gives no series. A metric whose name ends in `_total` is a
+ * counter.
+ */
 export type Metric<T> = readonly [
   name: string,
   help: string,
-  figures: (state: T) => number | null | readonly Sample[],
+  figures:
+    | { [K in keyof T]: T[K] extends number ? K : never }[keyof T]
+    | ((state: T) => number | null | readonly Sample[]),
   labels?: readonly string[],
 ];
 
@@ -97,7 +102,7 @@ export const watch = <T, P = T>(
         if (labelNames.length === 0) this.remove();
         else this.reset();
         for (const part of state === undefined ? [] : partsOf(state)) {
-          const found = figures(part);
+          const found = typeof figures === 'function' ? figures(part) : (part[figures] as number);
           const samples: readonly Sample[] = typeof found === 'object' && found !== null ? found : [[found, {}]];
           for (const [value, labels] of samples) if (value !== null) this.inc({ ...labelsOf(part), ...labels }, value);
         }
@@ -111,9 +116,9 @@ export const watch = <T, P = T>(
 const toSeconds = (milliseconds: number | null): number | null => milliseconds && milliseconds / 1000;
 
 const storeGauges: readonly Metric<Health>[] = [
-  ['ledger_calls', 'Calls in the ledger.', ({ calls }) => calls],
-  ['ledger_tombstones', 'Erased calls in the ledger.', ({ tombstones }) => tombstones],
-  ['unread_utterances_total', 'Utterances that privacy rules replaced by [unread].', ({ unread }) => unread],
+  ['ledger_calls', 'Calls in the ledger.', 'calls'],
+  ['ledger_tombstones', 'Erased calls in the ledger.', 'tombstones'],
+  ['unread_utterances_total', 'Utterances that privacy rules replaced by [unread].', 'unread'],
   ['quarantine_open', 'Records in quarantine that wait for a decision.', ({ quarantine }) => quarantine.count],
   [
     'quarantine_oldest_age_seconds',
@@ -132,19 +137,11 @@ const storeGauges: readonly Metric<Health>[] = [
     ({ sync }) => sync?.lag ?? null,
   ],
   ['sync_watermark_age_seconds', 'Age of the watermark; a backlog counts.', ({ sync }) => sync?.watermarkAge ?? null],
-  [
-    'window_problems_open',
-    'Windows that callsync read but could not show to be complete.',
-    ({ openProblems }) => openProblems,
-  ],
+  ['window_problems_open', 'Windows that callsync read but could not show to be complete.', 'openProblems'],
 ];
 
 const warehouseGauges: readonly Metric<WarehouseHealth>[] = [
-  [
-    'warehouse_pending_calls',
-    'Calls that a warehouse does not have in their present revision.',
-    ({ pending }) => pending,
-  ],
+  ['warehouse_pending_calls', 'Calls that a warehouse does not have in their present revision.', 'pending'],
   [
     'warehouse_pending_oldest_age_seconds',
     'Age of the oldest change (live) or erasure that a warehouse does not have yet; 0 = none. A backlog has no age.',
@@ -166,13 +163,9 @@ const proofGauges: readonly Metric<ProofHealth>[] = [
   [
     'windows_unproven',
     'Windows of the last three months whose latest verdict is neither proven nor healed.',
-    ({ unproven }) => unproven,
+    'unproven',
   ],
-  [
-    'windows_suspicious_empty',
-    'Windows of the last three months that are suspiciously empty.',
-    ({ suspiciousEmpty }) => suspiciousEmpty,
-  ],
+  ['windows_suspicious_empty', 'Windows of the last three months that are suspiciously empty.', 'suspiciousEmpty'],
 ];
 
 const latencyGauges: readonly Metric<StepLatency>[] = [
@@ -191,10 +184,8 @@ const usageMetrics: readonly Metric<NamedUsage>[] = [
   ['quota_used_ratio', 'Part of a daily quota of a warehouse that is used.', ({ jobs }) => jobs.used / jobs.limit],
   ['quota_used', 'Used part of a daily quota of a warehouse, as a count.', ({ jobs }) => jobs.used],
 ];
-const billedBytes: Metric<NamedUsage> = [
-  'warehouse_billed_bytes_total',
-  'Bytes that a warehouse billed for the queries of this process.',
-  (usage) => usage.billedBytes,
+const costMetrics: readonly Metric<NamedUsage>[] = [
+  ['warehouse_billed_bytes_total', 'Bytes that a warehouse billed for the queries of this process.', 'billedBytes'],
 ];
 
 interface StoreReadings {
@@ -233,18 +224,14 @@ export const watchStore = (
 /** Quota and cost of warehouses with limits. Asks the store, never the warehouse. */
 export const watchUsage = (registry: Registry, usage: SharedReading<readonly NamedUsage[]>): void => {
   watch(registry, usage, usageMetrics, allOf, (one) => ({ ...labelsOf(one), quota: 'load_jobs' }));
-  watch(registry, usage, [billedBytes], allOf, labelsOf);
+  watch(registry, usage, costMetrics, allOf, labelsOf);
 };
 
 /** @param oldestAge in seconds, by the clock of the store */
 type InboxState = { readonly pending: number; readonly oldestAge: number };
 const inboxGauges: readonly Metric<InboxState>[] = [
-  ['inbox_pending', 'Deliveries in the inbox that are not folded yet.', ({ pending }) => pending],
-  [
-    'inbox_oldest_age_seconds',
-    'Age of the oldest delivery that is not folded yet; 0 = none waits.',
-    ({ oldestAge }) => oldestAge,
-  ],
+  ['inbox_pending', 'Deliveries in the inbox that are not folded yet.', 'pending'],
+  ['inbox_oldest_age_seconds', 'Age of the oldest delivery that is not folded yet; 0 = none waits.', 'oldestAge'],
 ];
 
 /**

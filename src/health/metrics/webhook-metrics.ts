@@ -46,7 +46,7 @@ export const createWebhookMetrics = (registry: Registry) => {
 };
 
 const gauges: readonly Metric<ReceiverGauges>[] = [
-  ['webhook_inflight_bytes', 'Bytes of deliveries held in memory.', ({ inflightBytes }) => inflightBytes],
+  ['webhook_inflight_bytes', 'Bytes of deliveries held in memory.', 'inflightBytes'],
   ['spool_records', 'Deliveries that wait in the spool.', ({ spool }) => spool.records],
   ['spool_bytes', 'Size of the spool.', ({ spool }) => spool.bytes],
   [
