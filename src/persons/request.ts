@@ -22,33 +22,27 @@ interface Comparison {
 interface Kind {
   /** Names of one value. */
   readonly name: string;
-  /** The value as its detector has it. */
-  readonly read: (value: string) => string;
-  /** Whether a search can find the value. */
-  readonly isValid: (value: string) => boolean;
+  /** The value as its detector has it; as it is by default. */
+  readonly read?: (value: string) => string;
+  /** Of values, as they are read, that a search can find; any by default. */
+  readonly form?: RegExp;
 }
 
 const compact = (value: string): string => value.replaceAll(/[\s.\-/]/g, '').toUpperCase();
 
 /** Kinds of requests whose values are looked for wherever a call has them. */
 export const requestKinds: Readonly<Record<PersonRequest['kind'], Kind>> = {
-  call: { name: 'call id', read: String, isValid: () => true },
-  metadata: { name: 'value', read: String, isValid: () => true },
-  phone: { name: 'telephone number', read: String, isValid: ({ length }) => length >= named.leastText },
-  email: {
-    name: 'e-mail address',
-    read: (value) => value.toLowerCase(),
-    isValid: (value) => /^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(value),
-  },
-  iban: { name: 'IBAN', read: compact, isValid: (value) => /^[A-Z]{2}\d\d[A-Z\d]{11,30}$/.test(value) },
-  account: { name: 'account number', read: compact, isValid: (value) => /^\d{5,23}$/.test(value) },
-  card: { name: 'card number', read: compact, isValid: (value) => /^\d{13,19}$/.test(value) },
-  nir: {
-    name: 'social security number',
-    read: (value) => compact(value).slice(0, 13),
-    isValid: (value) => /^\d{6}[\dAB]\d{6}$/.test(value),
-  },
+  call: { name: 'call id' },
+  metadata: { name: 'value' },
+  phone: { name: 'telephone number', form: new RegExp(`^.{${named.leastText},}$`, 's') },
+  email: { name: 'e-mail address', read: (value) => value.toLowerCase(), form: /^[^\s@]+@[^\s@]+\.[^\s@.]+$/ },
+  iban: { name: 'IBAN', read: compact, form: /^[A-Z]{2}\d\d[A-Z\d]{11,30}$/ },
+  account: { name: 'account number', read: compact, form: /^\d{5,23}$/ },
+  card: { name: 'card number', read: compact, form: /^\d{13,19}$/ },
+  nir: { name: 'social security number', read: (value) => compact(value).slice(0, 13), form: /^\d{6}[\dAB]\d{6}$/ },
 };
+
+const readAs = (kind: PersonRequest['kind'], value: string): string => requestKinds[kind].read?.(value) ?? value;
 
 /** @param comparison rules of comparison: those of stored values, with every token of a value */
 export const meantBy = (request: PersonRequest, comparison: Comparison) => {
@@ -66,7 +60,7 @@ export const meantBy = (request: PersonRequest, comparison: Comparison) => {
     kind === 'phone' ? subjectsOfNumber(value, countries) : subjectsOfValue(kind, value, countries),
   );
   const tokens = values.flatMap((value) => {
-    const read = requestKinds[kind].read(value);
+    const read = readAs(kind, value);
     return [...tokensOf(value), ...(kind === 'phone' ? [] : [...tokensOf(read), ...tokensOf(read, kind)])];
   });
   const subjects = [...tokens.map(named.tokenSubject), ...texts(tokens), ...found.flat()];
@@ -75,7 +69,7 @@ export const meantBy = (request: PersonRequest, comparison: Comparison) => {
 
 /** Subjects of a value: as its detector finds it, as a whole value, and as plain digits. */
 const subjectsOfValue = (kind: Exclude<JoinedDetector, 'phone'>, value: string, countries: readonly CountryCode[]) => {
-  const read = requestKinds[kind].read(value);
+  const read = readAs(kind, value);
   const digits = [read, compact(value)].filter((one) => /^\d+$/.test(one));
   return [
     named.foundSubject(kind, read),

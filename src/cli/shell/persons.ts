@@ -49,10 +49,10 @@ const readLines = async (file: string | undefined, question: string): Promise<st
 const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<PersonRequest> => {
   if ((by === 'metadata') !== (key !== undefined))
     throw terminal('USAGE_ERASE', '--by metadata needs --key, and no other kind takes --key.');
-  const { name, read, isValid } = requestKinds[by];
+  const { name, read = String, form = /^/ } = requestKinds[by];
   const values = await readValues(file, `${name.charAt(0).toUpperCase()}${name.slice(1)}`);
   // A value that no search can find. The error does not repeat it.
-  const wrong = values.findIndex((value) => !isValid(read(value)));
+  const wrong = values.findIndex((value) => !form.test(read(value)));
   if (wrong >= 0)
     throw terminal('USAGE_ERASE', `Value ${wrong + 1} of ${values.length} is no ${name} that can be looked for.`, {
       hint: 'Write whole values, one a line.',
