@@ -13,7 +13,7 @@ import type { RequestLimiter } from '../../../source/http/limiter.ts';
 import { findRecordsPath } from '../../../source/probe/session.ts';
 import { findTokenFormat, type Source } from '../../../source/source.ts';
 import { schedulesOf } from '../../../temporal/schedules.ts';
-import { type Checks, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
+import { type Checks, type Finding, failed, findingOf, need, ok, silent, skipped, warning } from './check.ts';
 
 const noticedSkewS = 5;
 
@@ -34,9 +34,7 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
     },
     list: async (signal) => describeList(opened.list.records, await list(signal)),
     clock: async (signal) => {
-      await list(signal).catch(() => {
-        throw new NotChecked('The list did not answer, so callsync does not know the clock of the service.');
-      });
+      await need(list(signal), 'The list did not answer, so callsync does not know the clock of the service.');
       return describeClock(open(), services.config.sync.clock_skew);
     },
     websocket: (signal) => checkWebsocket(open(), signal),
@@ -96,14 +94,11 @@ const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): 
 export const temporalChecks = (services: Services): Checks => {
   const { config } = services;
   const open = lazily(() => openPresent(services));
-  const need = (): Promise<TemporalService> =>
-    open().catch(() => {
-      throw new NotChecked('Needs Temporal.');
-    });
+  const opened = (): Promise<TemporalService> => need(open(), 'Needs Temporal.');
   return {
     temporal: async () => ok(`${(await open()).address} has the namespace ${config.temporal.namespace}.`),
-    workers: async () => checkWorkers(await need()),
-    schedules: async () => checkSchedules(services, await need()),
+    workers: async () => checkWorkers(await opened()),
+    schedules: async () => checkSchedules(services, await opened()),
   };
 };
 

@@ -51,7 +51,13 @@ export const silent = (message: string, hint: string): Finding => ({
 export const skipped = (message: string): Finding => ({ outcome: 'skipped', message });
 
 /** A check whose dependency another check found missing. */
-export class NotChecked extends Error {}
+class NotChecked extends Error {}
+
+/** A dependency, or the finding that it is missing. */
+export const need = <T>(opening: Promise<T>, otherwise: string): Promise<T> =>
+  opening.catch(() => {
+    throw new NotChecked(otherwise);
+  });
 
 export const findingOf = (error: unknown): Finding => {
   if (error instanceof NotChecked) return skipped(error.message);
@@ -85,10 +91,7 @@ export const exitCodeOfFindings = (findings: readonly Finding[]): number =>
 // Checks of the installation: store and its health, privacy rules, warehouses, disk, settings of marts.
 
 /** The store, or the finding that it is missing. */
-export const needStore = <S extends Queryable>(opening: Promise<S>): Promise<S> =>
-  opening.catch(() => {
-    throw new NotChecked('Needs the store.');
-  });
+export const needStore = <S extends Queryable>(opening: Promise<S>): Promise<S> => need(opening, 'Needs the store.');
 
 /** In the order of the output. */
 export const installationChecks = ({ config }: Services, opening: Promise<Store>): Checks => ({
