@@ -24,19 +24,16 @@ interface ReplayInput {
   /** Opens bytes that were sealed on arrival; undefined = sealed for another key. */
   readonly open?: ((sealed: Buffer) => Buffer | undefined) | undefined;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (result: ReplayResult) => void;
 }
-
-/** Records that were replayed, records that are still refused and stay open, and calls whose document changed. */
-type ReplayResult = Readonly<Record<'replayed' | 'refused' | 'changed', number>>;
 
 const batchRecords = 200;
 
 /**
  * Folds quarantined records with their original source and time of receipt. Records that are refused again stay open
  * with the new reason. Can be interrupted and run again.
+ * `changed` = calls whose document changed.
  */
-export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Promise<ReplayResult> => {
+export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput) => {
   const result = { replayed: 0, refused: 0, changed: 0 };
   for (let after = 0; ; ) {
     input.signal?.throwIfAborted();
@@ -48,7 +45,6 @@ export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Pr
     result.replayed += done.replayed;
     result.refused += done.refused;
     result.changed += done.changed;
-    input.onProgress?.(result);
   }
 };
 
