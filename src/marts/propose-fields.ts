@@ -1,7 +1,6 @@
 /** Proposes typed columns for metadata keys, from the texts that calls have under them. Pure. */
 
-import type { AnalyticsConfig } from '../../schemas/config/analytics.ts';
-import { metadataKey, ownColumns, typedColumns } from '../../schemas/config/analytics.ts';
+import { type AnalyticsConfig, metadataKey, ownColumns, typedColumns } from '../../schemas/config/analytics.ts';
 import { tableOf } from '../../schemas/tables.ts';
 import { countEach } from '../lib/count-of.ts';
 import { isObject } from '../lib/parse-json.ts';

@@ -1,8 +1,7 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import { openAges, openIngest } from '../../app/activity-deps.ts';
 import { openProof, openRules } from '../../app/open-rules.ts';
-import type { Services } from '../../app/services.ts';
-import { openStoreService, readActor, withServices, withStore } from '../../app/services.ts';
+import { openStoreService, readActor, type Services, withServices, withStore } from '../../app/services.ts';
 import { countEach, countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { isObject, parseQuietly } from '../../lib/parse-json.ts';

@@ -4,14 +4,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
-import {
-  closeServer,
-  listenOnPort,
-  readCertificate,
-  reloadCertificate,
-  serverAddress,
-  type TlsFiles,
-} from '../../lib/certificate.ts';
+import type { TlsFiles } from '../../lib/certificate.ts';
+import { closeServer, listenOnPort, readCertificate, reloadCertificate, serverAddress } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
 import { isSameText } from '../../lib/secret.ts';

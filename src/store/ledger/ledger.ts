@@ -2,14 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import {
-  type BrotliOptions,
-  brotliCompress,
-  brotliCompressSync,
-  brotliDecompressSync,
-  constants,
-  inflateRawSync,
-} from 'node:zlib';
+import * as zlib from 'node:zlib';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { FieldVersion, LedgerRow, PreparedObservation } from '../../calls/fold.ts';
@@ -36,16 +29,16 @@ import { raw, sql, toMicros, toTimestamp, unnest } from '../../postgres/database
 import type { SubjectIndex } from '../store.ts';
 
 /** A quarter of the size, in half the time that deflate takes for it. */
-const packing = { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 18 } };
+const packing = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 0, [zlib.constants.BROTLI_PARAM_LGWIN]: 18 } };
 /** Begins a Brotli body. No raw deflate begins with it: an earlier version wrote those. */
 const brotliMark = Buffer.from([0b110]);
 /** Packed in some 2 ms; then others have their turn. A trip to a thread takes as long as a usual document. */
 const turnBytes = 512 * 1024;
-const packOnThread = promisify<Buffer, BrotliOptions, Buffer>(brotliCompress);
+const packOnThread = promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliCompress);
 
 /** The JSON of a document as `ledger_documents` holds it. @throws Error of zlib for other bytes */
 export const unpackDocument = (body: Buffer): Buffer =>
-  body[0] === brotliMark[0] ? brotliDecompressSync(body.subarray(1)) : inflateRawSync(body);
+  body[0] === brotliMark[0] ? zlib.brotliDecompressSync(body.subarray(1)) : zlib.inflateRawSync(body);
 
 const digestOf = (callId: string, body: Buffer): Buffer =>
   createHash('sha256').update(callId).update(body).digest().subarray(0, 16);
@@ -82,7 +75,7 @@ const packDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Buffe
       bytes = document.length;
     }
     const isLong = document.length > turnBytes;
-    const packed = isLong ? await packOnThread(document, packing) : brotliCompressSync(document, packing);
+    const packed = isLong ? await packOnThread(document, packing) : zlib.brotliCompressSync(document, packing);
     bodies.push(Buffer.concat([brotliMark, packed]));
   }
   return bodies;

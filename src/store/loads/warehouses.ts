@@ -3,8 +3,7 @@
  * dropped, so that its queue does not grow.
  */
 
-import type { Database, Queryable } from '../../postgres/database.ts';
-import { lockName, sql, toTimestamp } from '../../postgres/database.ts';
+import { type Database, lockName, type Queryable, sql, toTimestamp } from '../../postgres/database.ts';
 
 const present = sql`configured_at > now() - interval '7 days'`;
 

@@ -1,7 +1,6 @@
 /** The PostgreSQL warehouse: the analysts' schema, which may be on the server of the store. */
 import { childTables, type Row } from '../../../schemas/tables.ts';
-import type { ConnectionUrl, Database, Queryable } from '../../postgres/database.ts';
-import { openDatabase, runAll } from '../../postgres/database.ts';
+import { type ConnectionUrl, type Database, openDatabase, type Queryable, runAll } from '../../postgres/database.ts';
 import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
 import { createReading } from '../reading.ts';
