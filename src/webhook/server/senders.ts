@@ -16,8 +16,6 @@ export type KnownSenders = ReturnType<typeof createKnownSenders>;
 export type Offenders = ReturnType<typeof createOffenders>;
 
 const keptMs = 24 * 3_600_000;
-/** A sender is noted again after this time. */
-const notedEachMs = 1_000;
 /** Most remembered senders. callsync first forgets those that were noted longest ago; a service sends from few addresses. */
 const most = 1_000;
 
@@ -56,18 +54,19 @@ export const senderOf = (address: string | undefined): string => {
   return all.slice(0, 4).join(':');
 };
 
+/** Sets a value as the newest one, and forgets the oldest beyond `limit`. */
+const setNewest = <T>(values: Map<string, T>, limit: number, sender: string, value: T): void => {
+  values.delete(sender);
+  values.set(sender, value);
+  const [oldest] = values.keys();
+  if (values.size > limit && oldest !== undefined) values.delete(oldest);
+};
+
 export const createKnownSenders = () => {
   const lastVerified = new Map<string, number>();
   return {
     /** A delivery of this sender was verified. */
-    note(sender: string) {
-      const now = performance.now();
-      if (now - (lastVerified.get(sender) ?? Number.NEGATIVE_INFINITY) < notedEachMs) return;
-      lastVerified.delete(sender);
-      lastVerified.set(sender, now);
-      const [oldest] = lastVerified.keys();
-      if (lastVerified.size > most && oldest !== undefined) lastVerified.delete(oldest);
-    },
+    note: (sender: string) => setNewest(lastVerified, most, sender, performance.now()),
     has: (sender: string) => performance.now() - (lastVerified.get(sender) ?? Number.NEGATIVE_INFINITY) < keptMs,
   };
 };
@@ -126,10 +125,7 @@ const createAllowances = ({ most, perSecond }: typeof reading, clock: () => numb
     of,
     take(sender: string, amount: number): void {
       const left = Math.max(of(sender) - amount, -perSecond * longestDebtSeconds);
-      allowances.delete(sender);
-      allowances.set(sender, { left, at: clock() });
-      const [oldest] = allowances.keys();
-      if (allowances.size > mostSenders && oldest !== undefined) allowances.delete(oldest);
+      setNewest(allowances, mostSenders, sender, { left, at: clock() });
     },
   };
 };
