@@ -19,8 +19,6 @@ import type { Services } from './services.ts';
 /** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
 const verdictDays = 92;
 
-type HealthReadings = ReturnType<typeof openHealth>;
-
 export const openHealth = (config: Config, store: Store, targets: readonly WarehouseTarget[]) => {
   const warehouses = targets.map(({ warehouse }) => warehouse.name);
   const input = { warehouses, limitSpanMs: limitSpanMs(requestLimitRules(config.source)) };
@@ -85,7 +83,7 @@ export const readUsages = async (targets: readonly Pick<WarehouseTarget, 'wareho
 };
 
 /** Keeps the timeline and tells the configured channels, until the services are closed. */
-export const openHealthWatch = (services: Services, store: Store, { read }: HealthReadings): void => {
+export const openHealthWatch = (services: Services, store: Store, { read }: ReturnType<typeof openHealth>): void => {
   const { notifications, warehouses, sync } = services.config;
   const opened = openChannels(notifications);
   const all = [...opened.keys()];

@@ -13,10 +13,8 @@ export const languages = readdirSync(folder)
   .sort()
   .map((file) => readYaml(readFileSync(new URL(file, folder), 'utf8'), file) as Readonly<Record<string, unknown>>);
 
-type Phrase = readonly string[];
-
 /** Phrases of a list in all languages, with their meanings: the name of the list where it has no others. */
-export const listPhrases = (name: string): readonly (readonly [phrase: Phrase, meaning: string])[] =>
+export const listPhrases = (name: string): readonly (readonly [phrase: readonly string[], meaning: string])[] =>
   languages.flatMap(({ [name]: list = {} }) =>
     Object.entries(typeof list === 'string' ? { [name]: list } : (list as object)).flatMap(([meaning, phrases]) =>
       String(phrases)

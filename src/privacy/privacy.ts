@@ -14,8 +14,6 @@ import { knownPath } from './known.ts';
 import { compileRules, profileRules, readsSpeech, versionOfRules } from './rules.ts';
 import { aliasField, makeTokens, markOf, type TokenKeys, takeAliases } from './tokens.ts';
 
-type Fields = Parameters<typeof clean>[0];
-
 export type Privacy = ReturnType<typeof createPrivacy>;
 
 /** Stored form of a verified delivery, and the keyed hash of its raw bytes. */
@@ -134,7 +132,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
     /** Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. */
     sanitize,
     /** The fields of a record after the rules, and the findings. */
-    preview: (fields: Fields) => clean({ ...fields }, options),
+    preview: (fields: Parameters<typeof clean>[0]) => clean({ ...fields }, options),
     /** Paths of configured rules that decided about no field so far. */
     unmatched: () => config.rules.filter((rule) => !matched.has(rule)).map(({ path }) => path),
     admit: (body: Buffer) => ({ body: keepBytes(body), bodyHash: hashBody(body), privacyVersion: version }),

@@ -15,8 +15,6 @@ import { type Database, type Transaction, withLock } from '../postgres/database.
  */
 type SelectorKind = 'call' | 'person' | 'objection';
 
-type Selector = { readonly kind: SelectorKind; readonly key: string };
-
 /** A signed receipt of an erasure as in the store, so that a restored store gets it back. */
 export interface LoggedReceipt {
   readonly receipt_id: number;
@@ -145,7 +143,7 @@ const readLine = (line: string): Entry[] => {
   return isObject(entry) ? [entry] : [];
 };
 
-const selectorsOf = (entry: Entry): Selector[] =>
+const selectorsOf = (entry: Entry): { readonly kind: SelectorKind; readonly key: string }[] =>
   kinds.flatMap((kind) => {
     const key = entry[kind];
     return isKey(key) ? [{ kind, key }] : [];

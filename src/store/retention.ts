@@ -3,10 +3,8 @@ import type { Config } from '../../schemas/config.ts';
 import { dayMs as day } from '../lib/timestamps.ts';
 import { type Queryable, raw, type Sql, sql } from '../postgres/database.ts';
 import { isHeldSql } from './store.ts';
-
-type Retention = Extract<keyof Config['store'], `${string}_retention`>;
 /** Milliseconds, as configured. */
-export type RetentionRules = Pick<Config['store'], Retention>;
+export type RetentionRules = Pick<Config['store'], Extract<keyof Config['store'], `${string}_retention`>>;
 
 /** Rows of one statement, and statements of one run for each table. The next run continues. */
 const batchRows = 500;

@@ -36,7 +36,7 @@ const parseMoment = (text: string): Moment => {
  * @param now milliseconds @throws CallsyncError USAGE_RANGE
  */
 export const awaitedRange = (
-  { from, to, lastWeek }: Pick<AwaitOptions, 'from' | 'to' | 'lastWeek'>,
+  { from, to, lastWeek }: Pick<Given<typeof options>, 'from' | 'to' | 'lastWeek'>,
   timeZone: string,
   now: number,
 ): Range => {
@@ -55,8 +55,6 @@ export const awaitedRange = (
     hint: 'End the range at the start of today or earlier.',
   });
 };
-
-type AwaitOptions = Given<typeof options>;
 
 interface AwaitRequest extends Omit<Parameters<typeof lookAtProof>[1], 'warehouses'> {
   readonly warehouses: readonly string[];

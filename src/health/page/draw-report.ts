@@ -11,8 +11,6 @@ const forPaper = `@page { size: A4; margin: 15mm; }
 h2 { break-after: avoid; } tr { break-inside: avoid; } tbody th { white-space: nowrap; }
 @media print { :root { color-scheme: light; --text: #000; --soft: #444; --line: #bbb; --page: #fff; } body { padding: 0; max-width: none; font-size: 9pt; } .figures strong { font-size: 11pt; } table { font-size: 7.5pt; } td span[class] { color: #000; background: none; } }`;
 
-type Day = Report['days'][number];
-
 const count = (value: number | null): string => (value === null ? '–' : formatCount(value));
 
 /** `calls_listed` is headed by Listed. */
@@ -21,7 +19,7 @@ export const countColumns: Columns<Readonly<Record<keyof DayComparisons, number 
   counts.map((name) => [headOf(name), (one) => count(one[name])]),
 );
 
-const dayColumns: Columns<Day> = {
+const dayColumns: Columns<Report['days'][number]> = {
   'Day (UTC)': ({ day }) => day,
   Warehouse: ({ warehouse }) => warehouse,
   State: ({ state }) => html`<span class="${state}">${stateSigns[state].name}</span>`,

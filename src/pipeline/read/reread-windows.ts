@@ -184,7 +184,7 @@ const cellsWithin = (range: Interval): Interval[] => {
  * @param trackedSince when re-reading began: a band that joins late is caught up from there.
  */
 export const planParts = (
-  horizon: Horizon,
+  horizon: ReturnType<typeof learnHorizon>,
   states: readonly late.CoveredBand[],
   { delay, maxHorizon, sample }: RereadRules,
   { now, trackedSince }: { readonly now: number; readonly trackedSince: number },
@@ -217,8 +217,6 @@ interface AgeBand extends Interval {
   /** Bucket of the window. */
   readonly band: number;
 }
-
-type Horizon = ReturnType<typeof learnHorizon>;
 
 /**
  * Prior: this many changes, spread evenly over the buckets of a month. This prior keeps the horizon long until the

@@ -91,7 +91,7 @@ const listWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, sign
       gone: unlisted.length,
       history: await listedInEarlierWeeks(deps.store, { axis, ...range }),
     });
-  const gone: GoneCalls = suspicious
+  const gone: Awaited<ReturnType<typeof confirmGone>> = suspicious
     ? { marked: [], found: [], omitted: 0 }
     : await confirmGone(deps, { ...input, callIds: unlisted, listing }, signal);
   const unlistedBefore = before.filter(({ callId }) => !listing.calls.has(callId));
@@ -284,8 +284,6 @@ const isSuspiciouslyEmpty = (counts: {
 };
 
 // Calls that a listing no longer names: asked for one by one, and marked missing when the service has none.
-
-type GoneCalls = Awaited<ReturnType<typeof confirmGone>>;
 
 interface UnlistedCalls extends Pick<ReconcileWindowInput, 'axis' | 'range'> {
   readonly callIds: readonly string[];

@@ -22,7 +22,7 @@ interface LoadDeps extends Connection {
   readonly name: string;
   readonly jobs: Jobs;
   readonly queries: Queries;
-  readonly staging: Staging;
+  readonly staging: ReturnType<typeof createStaging>;
   readonly quota: Quota;
   readonly compress: boolean;
   /** Whether an earlier ledger than that of the epoch has written here. */
@@ -207,8 +207,6 @@ const headOf = (call: CallLoad, flat: FlatRows, call_key: string) => {
 };
 
 // The staging table of one load job: created with an expiry before anything is loaded into it.
-
-type Staging = ReturnType<typeof createStaging>;
 
 interface TableList {
   readonly tables?: readonly { readonly tableReference: { readonly tableId: string } }[];
