@@ -144,19 +144,14 @@ const listFindings = (source: string, { fields, records }: Watched, before: Read
 };
 
 const findingsOf = (source: string, field: string, types: FieldCounts): DriftFinding[] => {
-  const findings: DriftFinding[] = [];
   const shown = callFields.get(field)?.types;
-  if (shown === undefined) {
-    const detail = `a field the interface does not show, as ${[...types.keys()].sort().join(' or ')}`;
-    findings.push({ source, field, kind: 'new', detail, seen: sumOf(types) });
-  }
-  const strange = [...types].filter(([type]) => shown?.includes(type) === false);
-  if (shown !== undefined && strange.length > 0) {
-    const given = strange.map(([type]) => type).sort();
-    const detail = `${given.join(' or ')} instead of ${shown.join(' or ')}`;
-    findings.push({ source, field, kind: 'type', detail, seen: sumOf(new Map(strange)) });
-  }
-  return findings;
+  const strange = new Map([...types].filter(([type]) => shown?.includes(type) !== true));
+  if (strange.size === 0) return [];
+  const given = [...strange.keys()].sort().join(' or ');
+  const found = { source, field, seen: sumOf(strange) };
+  return shown === undefined
+    ? [{ ...found, kind: 'new', detail: `a field the interface does not show, as ${given}` }]
+    : [{ ...found, kind: 'type', detail: `${given} instead of ${shown.join(' or ')}` }];
 };
 
 type SeenWindow = Readonly<Record<'repeated' | 'conflicting', number>> & {

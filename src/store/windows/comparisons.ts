@@ -4,18 +4,13 @@ import { subtract } from '../../lib/intervals.ts';
 import { type Database, lockName, type Queryable } from '../../postgres/database.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 
-/** A window in microseconds, and its error in words, without personal data. */
-interface FailedComparison extends Range {
-  readonly error: string;
-}
-
 const keyOf = (warehouse: string): string => `failed_comparisons:${warehouse}`;
 /** The latest are kept. */
 const mostFailed = 100;
 
-/** Oldest first. */
-export const readFailedComparisons = async (db: Queryable, warehouse: string): Promise<readonly FailedComparison[]> =>
-  (await readMeta(db, keyOf(warehouse))) ?? [];
+/** Windows in microseconds, oldest first, and the error of each in words, without personal data. */
+export const readFailedComparisons = async (db: Queryable, warehouse: string) =>
+  (await readMeta<readonly (Range & { readonly error: string })[]>(db, keyOf(warehouse))) ?? [];
 
 /** Notes how the comparison of a window ended. @param error undefined = with a verdict */
 export const noteComparison = async (db: Database, warehouse: string, window: Range, error: string | undefined) => {
