@@ -11,9 +11,9 @@ import { followWorkflow } from '../shell/follow.ts';
 import { endWith, lines, untilStopped } from '../shell/output.ts';
 import { toOption } from '../shell/range.ts';
 
-const describe = ({ done, windows, totals }: ReconcileProgress, until: string): string =>
+const describe = ({ done, windows, totals }: ReconcileProgress, until: number | undefined): string =>
   lines(
-    `${done} of ${countOf(windows, 'window')} compared${until}: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
+    `${done} of ${countOf(windows, 'window')} compared${until === undefined ? '' : ` up to ${iso(until)}`}: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
     `  calls: ${totals.missing} missing, ${totals.different} different, ${totals.healedCalls} healed, ${totals.markedMissing} no longer listed; ${totals.requests} requests`,
     totals.removed > 0 && `  ${totals.removed} unexpected calls removed from warehouses`,
     totals.failed > 0 &&
@@ -85,7 +85,6 @@ export default leaf({
     }
     const { unproven, suspicious, failed, unreachable } = progress.totals;
     const isShort = !followed.ended || unproven + suspicious + failed + unreachable > 0;
-    const until = range === undefined ? '' : ` up to ${iso(range.to)}`;
-    return [progress, describe(progress, until), isShort && 'incomplete'];
+    return [progress, describe(progress, range?.to), isShort && 'incomplete'];
   },
 });
