@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { dialectOf } from '../../src/simulator/service/dialects.ts';
 import type { WindowResult } from '../../src/source/read/read-window.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { listedIds, missingFrom, openSimulated, readSimulated, wholeRange } from './simulated.ts';
@@ -122,13 +123,22 @@ test.each([
   for (const { window } of read.problems) expect(window.to - window.from).toBeLessThanOrEqual(1_000_000);
 });
 
-test('records with which no answer succeeds are found in a list that cannot be cut', async () => {
-  const list = { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } } as const;
-  const poison = [{ record: 150, kind: 'error_500' as const, light: true, single: true }];
-  const read = await readAll({ dialect: 'window_ignored', quirks: { poison } }, list, 'timestamp');
-  expect(read.missing.length).toBe(1);
-  expect(read.problems.map(({ problem }) => problem)).toContain('unreadable');
-});
+test.each([
+  [undefined, 1],
+  // Then no row behind it comes, and the others are kept.
+  [200, 145],
+])(
+  'records with which no answer succeeds are found in a list that cannot be cut (offsets to %j)',
+  async (max, lost) => {
+    const list = { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } } as const;
+    const poison = [{ record: 150, kind: 'error_500' as const, light: true, single: true }];
+    const { paging } = dialectOf('window_ignored', {});
+    const dialectOverrides = { paging: { ...paging, ...(max !== undefined && { maxOffset: max }) } as typeof paging };
+    const read = await readAll({ dialect: 'window_ignored', dialectOverrides, quirks: { poison } }, list, 'timestamp');
+    expect(read.missing.length).toBe(lost);
+    expect(read.problems.map(({ problem }) => problem)).toContain('unreadable');
+  },
+);
 
 test.each(['page', 'no_parameters', 'bare_inclusive', 'silent_cap'])(
   '%s, whose paging nobody configured, is never complete',

@@ -106,8 +106,15 @@ function* readRows(view: View, query: WindowQuery, cause: CallsyncError) {
   const failed: number[] = [];
   let found = nothing;
   let size = rowsAtOnce;
+  let isRefused = false;
   for (let offset = 0; view.hasRows && offset < capOf(view.list, view.learned); ) {
-    const page: Listing | undefined = yield* orPoison(askList(query, { rows: [offset, size], upToCap: true }));
+    const mayFail = (error: CallsyncError): boolean => {
+      isRefused = offset > 0 && isRefusal(error);
+      return isRefused || isPoison(error);
+    };
+    const page: Listing | undefined = yield* unless(mayFail, askList(query, { rows: [offset, size], upToCap: true }));
+    // Where rows this far behind are refused, the others are not lost with them.
+    if (isRefused) break;
     const [isTaken, isEnd] = page === undefined ? [false, false] : placeOf(page, found, offset, size);
     if (page !== undefined) found = join(found, isTaken ? page : totalsOf(page));
     if (isEnd) return { found, failed, isListed: true };
