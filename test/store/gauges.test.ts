@@ -1,18 +1,22 @@
 /** Figures of the store in metrics and on the status page: ages and counts that fit the written rows. */
 
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { measureLatency, readHealth, readProofs } from '../../src/health/read-health.ts';
 import { completeLoad, markPending, planLoad } from '../../src/store/loads/loads.ts';
 import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
 import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore } from '../../src/store/store.ts';
 import { provenRanges, readProvenThrough, withdrawProof } from '../../src/store/windows/verdicts.ts';
+import { createErasures } from '../support/erasures.ts';
 import { useOpened } from '../support/opened.ts';
 import { aroundStatements } from '../support/pipeline.ts';
 import { useDatabase } from '../support/postgres.ts';
+import { judge as judgeWindow } from '../support/verdicts.ts';
 
 const database = useDatabase();
-const store = useOpened(() => openStore({ url: database.url }));
+const erasures = createErasures();
+const store = useOpened(() => openStore({ url: database.url, erasures: erasures.open }));
+afterAll(erasures.remove);
 beforeAll(async () => {
   await registerWarehouse(store, 'main', 1);
   await store.query('UPDATE warehouses SET walk_after = NULL');
@@ -112,12 +116,8 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   });
   const given: Parameters<typeof provenRanges>[0][number][] = [];
   const judge = async (from: number, to: number, outcome: (typeof given)[0]['outcome']) => {
-    const verdict = `INSERT INTO verdicts (warehouse, axis, window_from, window_to, level, confirmed, calls_listed, calls_found, missing, different,
-                             healed, deleted, unexpected, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, excluded)
-       VALUES ('main', 'qualified', to_timestamp($1), to_timestamp($2), 'fields', 'total', 0, 0, 0, 0, 0, 0, 0, $3, now(), 1, 1, '', '', '', '', 0)`;
-    await store.query(verdict, [from, to, outcome]);
-    const window = { window_from: from * 1e6, window_to: to * 1e6 };
-    given.push({ ...window, outcome, level: 'fields', warehouse_level: 'guards' });
+    const window = { axis: 'qualified', outcome, compared_at: Date.now() * 1000 };
+    given.push(await judgeWindow(store, { from: from * 1e6, to: to * 1e6 }, window));
     const through = provenRanges(given).find((one) => one.from === 0)?.to ?? null;
     expect(await readProvenThrough(counting, 'main')).toEqual({ axis: 'qualified', through });
   };
@@ -129,9 +129,23 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   expect(bad).toMatchObject([{ unproven: 1, suspiciousEmpty: 1 }]);
   await judge(0, 8, 'healed');
   expect(rows).toBe(given.length);
+  const through = async () => (await readProvenThrough(counting, 'main')).through;
+  // Nobody but callsync says what is proven.
+  const forged = { epoch: 1, after: 99, axis: 'qualified', proven: { qualified: [{ from: 0, to: 90e6 }] } };
+  for (const value of [null, 3, '\n\n{}', forged]) {
+    await store.query(`UPDATE meta SET value = $1 WHERE key = 'proven:main'`, [JSON.stringify(value)]);
+    expect(await through()).toBe(20e6);
+  }
+  for (const [to, proven] of [
+    [90, 19e6],
+    [20, 20e6],
+  ]) {
+    await store.query(`DELETE FROM meta WHERE key = 'proven:main'`);
+    await store.query(`UPDATE verdicts SET window_to = to_timestamp($1) WHERE window_from = to_timestamp(19)`, [to]);
+    expect(await through()).toBe(proven);
+  }
   // Verdicts that have expired still prove, until calls of their days are sent again.
   await store.query('DELETE FROM verdicts');
-  const through = async () => (await readProvenThrough(counting, 'main')).through;
   expect(await through()).toBe(20e6);
   const withdraw = (callId: string) => withdrawProof(store, (_, withdrawOf) => withdrawOf([callId], 'main'));
   await withdraw('new');

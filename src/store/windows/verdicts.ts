@@ -8,7 +8,7 @@ import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
 import { dayMicros } from '../../lib/timestamps.ts';
-import type { Finds, Queryable, Transaction } from '../../postgres/database.ts';
+import type { Finds, Queryable, Sql, Transaction } from '../../postgres/database.ts';
 import { list, raw, repeatTransaction, sql, toMicros, toTimestamp } from '../../postgres/database.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import type { Store } from '../store.ts';
@@ -210,7 +210,7 @@ const voidDays = async (tx: Transaction, store: Store, warehouse: string, days: 
     const compared_at = Date.now() * 1000;
     added.push(await insertVerdict(tx, store.erasures.proof.keys, { ...verdict, ...withdrawal, compared_at }));
   }
-  await withdrawProven(tx, warehouse, days);
+  await foldProven(tx, store, warehouse, days);
   return added;
 };
 
@@ -258,7 +258,7 @@ export type JudgedVerdict = StoredVerdict & VerdictReasons;
 const reasons = sql`, coalesce(reasons, '{}') AS reasons, coalesce(unhealed_calls, '{}') AS unhealed`;
 
 /** The latest verdict of each window, oldest first; only those that are `of` a kind. Verdicts of an earlier ledger prove nothing. */
-const latestOf = (db: Queryable, which: ReturnType<typeof sql>, of = sql`true`) =>
+const latestOf = (db: Queryable, which: Sql, of = sql`true`) =>
   readVerdicts<JudgedVerdict>(db, reasons)`WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
         WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${which}
         GROUP BY warehouse, axis, window_from, window_to) AND ${of} ORDER BY verdict_id`;
@@ -370,23 +370,23 @@ export const provenRanges = (verdicts: readonly Judged[], level: ProofLevel = {}
   return proven;
 };
 
+/** Verdicts of the present ledger, oldest first. One that somebody altered or added proves nothing. */
+const readSigned = async (db: Queryable, store: Store, which: Sql): Promise<StoredVerdict[]> => {
+  const { keys } = store.erasures.proof;
+  const stored = await readVerdicts(db)`
+      WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${which} ORDER BY verdict_id`;
+  return stored.map((one) => (digestVerdict(keys, one) === one.digest ? one : { ...one, outcome: 'unproven' }));
+};
+
 type RangeOfWarehouses = { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] };
 
-/**
- * Parts of a range without a good verdict at a level, per warehouse, in the present ledger. A verdict that somebody
- * altered or added proves nothing.
- */
+/** Parts of a range without a good verdict at a level, per warehouse, in the present ledger. */
 export const findUnproven = async (
   store: Store,
   { axis, range, warehouses, level }: RangeOfWarehouses & { readonly level: ProofLevel },
 ): Promise<Record<string, Range[]>> => {
   // All of them, because a good verdict of a lower level takes nothing back.
-  const stored = await readVerdicts(store)`
-      WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${overlaps(range)} ORDER BY verdict_id`;
-  const { keys } = store.erasures.proof;
-  const verdicts = stored.map(
-    (one): StoredVerdict => (digestVerdict(keys, one) === one.digest ? one : { ...one, outcome: 'unproven' }),
-  );
+  const verdicts = await readSigned(store, store, overlaps(range));
   return Object.fromEntries(
     warehouses.map((name) => {
       const mine = verdicts.filter((one) => one.warehouse === name && one.axis === axis);
@@ -402,6 +402,7 @@ export const listBehind = async (store: Store, { axis, range, warehouses }: Rang
 
 /** Folded from the verdicts of one warehouse, and kept: every heartbeat of a warehouse asks, and verdicts only grow. */
 interface ProvenFold {
+  readonly warehouse: string;
   readonly epoch: number;
   /** Number of the last verdict that is in it. */
   readonly after: number;
@@ -413,34 +414,45 @@ interface ProvenFold {
 
 const foldKey = (warehouse: string): string => `proven:${warehouse}`;
 
+/** Of the present ledger; without verdicts where none is kept, or somebody altered it. */
+const readFold = async (tx: Transaction, store: Store, warehouse: string): Promise<ProvenFold> => {
+  const [keyId = '', digest = '', text = ''] = `${await readMeta(tx, foldKey(warehouse))}`.split('\n');
+  const isSigned = store.erasures.proof.keys.sign(keyId, text) === digest;
+  const fold = isSigned ? (JSON.parse(text) as ProvenFold) : undefined;
+  const epoch = await store.epoch(tx);
+  const isOwn = fold?.warehouse === warehouse && fold.epoch === epoch;
+  return isOwn ? fold : { warehouse, epoch, after: 0, axis: null, proven: {} };
+};
+
 /**
- * How far one warehouse is proven, by verdicts of the present ledger. Reads only verdicts since the last call. Under
- * the lock of the chain, because withdrawals change the fold too.
+ * Reads only verdicts since the last call. Under the lock of the chain, because withdrawals change the fold too.
+ * @param without days that are not proven any more, also by expired verdicts, which nothing else withdraws.
+ */
+const foldProven = async (tx: Transaction, store: Store, warehouse: string, without: readonly Range[] = []) => {
+  await lockChain(tx, warehouse);
+  const before = await readFold(tx, store, warehouse);
+  const fresh = await readSigned(tx, store, sql`warehouse = ${warehouse} AND verdict_id > ${before.after}`);
+  const { verdict_id: after, axis } = fresh.at(-1) ?? { verdict_id: before.after, axis: before.axis };
+  const proven: Record<string, readonly Range[]> = { ...before.proven };
+  for (const one of fresh) proven[one.axis] = provenRanges([one], {}, proven[one.axis]);
+  for (const [name, ranges] of Object.entries(proven)) proven[name] = subtract(ranges, without);
+  const fold: ProvenFold = { ...before, after, axis, proven };
+  const text = JSON.stringify(fold);
+  const { currentId, sign } = store.erasures.proof.keys;
+  if (fresh.length + without.length > 0)
+    await writeMeta(tx, foldKey(warehouse), [currentId, sign(currentId, text), text].join('\n'));
+  return fold;
+};
+
+/**
+ * How far one warehouse is proven, by verdicts of the present ledger.
  * `axis` = of the newest verdict; null before the first.
  * `through` = microseconds: end of the gapless proof from the first read window on, or null.
  */
 export const readProvenThrough = (store: Store, warehouse: string) =>
   store.transaction(async (tx) => {
-    await lockChain(tx, warehouse);
-    const epoch = await store.epoch(tx);
-    const kept = await readMeta<ProvenFold>(tx, foldKey(warehouse));
-    const before = kept?.epoch === epoch ? kept : { epoch, after: 0, axis: null, proven: {} };
-    const fresh = await readVerdicts(tx)`
-        WHERE warehouse = ${warehouse} AND ledger_epoch = ${epoch} AND verdict_id > ${before.after} ORDER BY verdict_id`;
-    const { verdict_id: after, axis } = fresh.at(-1) ?? { verdict_id: before.after, axis: before.axis };
-    const byAxis: Record<string, readonly Range[]> = { ...before.proven };
-    for (const one of fresh) byAxis[one.axis] = provenRanges([one], {}, byAxis[one.axis]);
-    const fold: ProvenFold = { epoch, after, axis, proven: byAxis };
-    if (fresh.length > 0) await writeMeta(tx, foldKey(warehouse), fold);
+    const { axis, proven } = await foldProven(tx, store, warehouse);
     const begun = await firstReadInstant(tx);
-    const first = byAxis[axis ?? '']?.find(({ from, to }) => begun !== undefined && from <= begun && to > begun);
+    const first = proven[axis ?? '']?.find(({ from, to }) => begun !== undefined && from <= begun && to > begun);
     return { axis, through: first?.to ?? null };
   });
-
-/** Removes days from the proven ranges of a warehouse, also for expired verdicts, which nothing else withdraws. */
-const withdrawProven = async (tx: Transaction, warehouse: string, days: readonly Range[]): Promise<void> => {
-  const fold = await readMeta<ProvenFold>(tx, foldKey(warehouse));
-  if (fold === undefined) return;
-  const proven = Object.entries(fold.proven).map(([axis, ranges]) => [axis, subtract(ranges, days)]);
-  await writeMeta(tx, foldKey(warehouse), { ...fold, proven: Object.fromEntries(proven) });
-};
