@@ -318,8 +318,9 @@ export const sql = (texts: readonly string[], ...given: readonly unknown[]): Sql
   return new Sql(parts, values);
 };
 
-/** timestamptz expression → bigint microseconds. */
-export const toMicros = (expression: string): Sql => raw(`(extract(epoch FROM ${expression}) * 1000000)::bigint`);
+/** timestamptz expression → bigint microseconds; null for a time that no record has, as somebody may have written it. */
+export const toMicros = (at: string): Sql =>
+  raw(`CASE WHEN ${at} BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM ${at}) * 1000000)::bigint END`);
 
 /** Microseconds, as a value or an expression (a number column) → timestamptz. */
 export const toTimestamp = (micros: number | null | string): Sql =>

@@ -95,19 +95,18 @@ export const openStore = async (options: {
       ...database,
       url,
       /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
-      epoch: (db: Queryable = database): Promise<number> =>
-        db.value`SELECT coalesce(max(epoch), 0) AS epoch FROM epochs`,
+      epoch: (): Promise<number> => database.value`SELECT coalesce(max(epoch), 0) AS epoch FROM epochs`,
       /**
        * Signs that the ledger was restored, dropped, or moved to another server, for one small query.
        * `src/pipeline/load/check-ledger.ts` compares them. A restore writes the row of an epoch again, in another transaction.
        * A restore creates the foreign key last; until then, rows may be missing from the tables.
-       * `identity` = changes with every restore, with every epoch, and with every start of the server.
+       * `identity` = changes with every restore, with every epoch, with every start of the server, and if somebody empties the ledger.
        * `known` = how many of the given loads the ledger knows.
        * @throws CallsyncError DATABASE_INCOMPLETE while tables are missing or being restored, or another of the store
        */
       readMark: async (loadIds: readonly string[] = []) => {
         const mark = await database.row<{ identity: string; epoch: number; known: number } | undefined>`
-            SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
+            SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin, EXISTS (SELECT FROM ledger)) AS identity,
                    coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY(${loadIds})) AS known
               FROM pg_constraint c LEFT JOIN (SELECT epoch, xmin FROM epochs ORDER BY epoch DESC LIMIT 1) e ON true
              WHERE c.conrelid = 'load_calls'::regclass AND c.contype = 'f'`;

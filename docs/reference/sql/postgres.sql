@@ -1377,7 +1377,7 @@ WHERE t.compared_at < TIMESTAMP '1970-01-01 00:00:00+00';
 -- reconcile/range
 SELECT
   c.call_id AS call_id,
-  (extract(epoch FROM c.call_timestamp) * 1000000)::bigint AS call_timestamp,
+  CASE WHEN c.call_timestamp BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM c.call_timestamp) * 1000000)::bigint END AS call_timestamp,
   c.ledger_epoch AS ledger_epoch,
   c.revision AS revision,
   c.flatten_version AS flatten_version,
@@ -1403,7 +1403,7 @@ ORDER BY c.call_id COLLATE "C";
 -- reconcile/ids
 SELECT
   c.call_id AS call_id,
-  (extract(epoch FROM c.call_timestamp) * 1000000)::bigint AS call_timestamp,
+  CASE WHEN c.call_timestamp BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM c.call_timestamp) * 1000000)::bigint END AS call_timestamp,
   c.ledger_epoch AS ledger_epoch,
   c.revision AS revision,
   c.flatten_version AS flatten_version,
@@ -1433,7 +1433,7 @@ SELECT c.call_id AS call_id FROM "calls"."calls" AS c WHERE c.call_timestamp >= 
 SELECT
   t.call_id AS call_id,
   t.revision AS revision,
-  (extract(epoch FROM MIN(t.loaded_at)) * 1000000)::bigint AS loaded_at
+  CASE WHEN MIN(t.loaded_at) BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM MIN(t.loaded_at)) * 1000000)::bigint END AS loaded_at
 FROM "calls"."changes" AS t
 WHERE t.call_id = ANY($1) AND t.loaded_at IS NOT NULL
 GROUP BY t.call_id, t.revision;
@@ -1478,7 +1478,7 @@ WHERE c.call_id IS NULL AND t.ctid >= (SELECT format('(%s,0)', 0 * (pg_relation_
 ORDER BY o.call_id COLLATE "C";
 
 -- reconcile/rows
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."utterance_index" AS utterance_index, t."side" AS side, t."content" AS content, t."start_offset" AS start_offset, t."duration" AS duration, t."score" AS score, t."word_count" AS word_count, json_build_object('value', coalesce(t.word_values, string_to_array(t.content, ' ')), 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores) AS words FROM "calls"."utterances" AS t WHERE TRUE AND t.call_id = ANY($1);
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."utterance_index" AS utterance_index, t."side" AS side, t."content" AS content, t."start_offset" AS start_offset, t."duration" AS duration, t."score" AS score, t."word_count" AS word_count, json_build_object('value', coalesce(t.word_values, string_to_array(t.content, ' ')), 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores) AS words FROM "calls"."utterances" AS t WHERE TRUE AND t.call_id = ANY($1);
 
 -- erase/rows-left
 SELECT SUM(x.n) AS n FROM (
@@ -1504,31 +1504,31 @@ SELECT COUNT(*) AS n FROM "calls"."deliveries" AS t WHERE TRUE AND t.call_id = A
 ) AS x;
 
 -- read/calls
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, (extract(epoch FROM t."processed_at") * 1000000)::bigint AS processed_at, t."status" AS status, t."campaign" AS campaign, t."duration" AS duration, t."ivr_end" AS ivr_end, t."audio_state" AS audio_state, t."lang" AS lang, t."asr_model" AS asr_model, t."obfuscated" AS obfuscated, t."transcript_call_id" AS transcript_call_id, t."in_label" AS in_label, t."in_data" AS in_data, t."in_type" AS in_type, t."out_label" AS out_label, t."out_data" AS out_data, t."out_type" AS out_type, t."client_id" AS client_id, t."agent" AS agent, t."direction" AS direction, t."dept" AS dept, t."ani" AS ani, t."client_capture_date" AS client_capture_date, t."audio_file_location" AS audio_file_location, t."visit"::text AS visit, t."tracking_info"::text AS tracking_info, t."qualification"::text AS qualification, t."extra"::text AS extra, t."utterance_count" AS utterance_count, t."word_count" AS word_count, t."tag_count" AS tag_count, t."issues"::text AS issues, (extract(epoch FROM t."first_seen_at") * 1000000)::bigint AS first_seen_at, (extract(epoch FROM t."last_seen_at") * 1000000)::bigint AS last_seen_at, (extract(epoch FROM t."source_deleted_at") * 1000000)::bigint AS source_deleted_at, t."ledger_epoch" AS ledger_epoch, t."revision" AS revision, t."flatten_version" AS flatten_version, t."content_hash" AS content_hash FROM "calls"."calls" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, CASE WHEN t."processed_at" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."processed_at") * 1000000)::bigint END AS processed_at, t."status" AS status, t."campaign" AS campaign, t."duration" AS duration, t."ivr_end" AS ivr_end, t."audio_state" AS audio_state, t."lang" AS lang, t."asr_model" AS asr_model, t."obfuscated" AS obfuscated, t."transcript_call_id" AS transcript_call_id, t."in_label" AS in_label, t."in_data" AS in_data, t."in_type" AS in_type, t."out_label" AS out_label, t."out_data" AS out_data, t."out_type" AS out_type, t."client_id" AS client_id, t."agent" AS agent, t."direction" AS direction, t."dept" AS dept, t."ani" AS ani, t."client_capture_date" AS client_capture_date, t."audio_file_location" AS audio_file_location, t."visit"::text AS visit, t."tracking_info"::text AS tracking_info, t."qualification"::text AS qualification, t."extra"::text AS extra, t."utterance_count" AS utterance_count, t."word_count" AS word_count, t."tag_count" AS tag_count, t."issues"::text AS issues, CASE WHEN t."first_seen_at" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."first_seen_at") * 1000000)::bigint END AS first_seen_at, CASE WHEN t."last_seen_at" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."last_seen_at") * 1000000)::bigint END AS last_seen_at, CASE WHEN t."source_deleted_at" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."source_deleted_at") * 1000000)::bigint END AS source_deleted_at, t."ledger_epoch" AS ledger_epoch, t."revision" AS revision, t."flatten_version" AS flatten_version, t."content_hash" AS content_hash FROM "calls"."calls" AS t;
 
 -- read/utterances
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."utterance_index" AS utterance_index, t."side" AS side, t."content" AS content, t."start_offset" AS start_offset, t."duration" AS duration, t."score" AS score, t."word_count" AS word_count, json_build_object('value', coalesce(t.word_values, string_to_array(t.content, ' ')), 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores) AS words FROM "calls"."utterances" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."utterance_index" AS utterance_index, t."side" AS side, t."content" AS content, t."start_offset" AS start_offset, t."duration" AS duration, t."score" AS score, t."word_count" AS word_count, json_build_object('value', coalesce(t.word_values, string_to_array(t.content, ' ')), 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores) AS words FROM "calls"."utterances" AS t;
 
 -- read/tags
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."tag_index" AS tag_index, t."tag_id" AS tag_id, t."display_name" AS display_name, t."confidence" AS confidence, t."type" AS type, t."value_bool" AS value_bool, t."value_number" AS value_number, t."value_text" AS value_text, t."value"::text AS value FROM "calls"."tags" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."tag_index" AS tag_index, t."tag_id" AS tag_id, t."display_name" AS display_name, t."confidence" AS confidence, t."type" AS type, t."value_bool" AS value_bool, t."value_number" AS value_number, t."value_text" AS value_text, t."value"::text AS value FROM "calls"."tags" AS t;
 
 -- read/metadata
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."key" AS key, t."value" AS value FROM "calls"."metadata" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."key" AS key, t."value" AS value FROM "calls"."metadata" AS t;
 
 -- read/udfs
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."kind" AS kind, t."udf_index" AS udf_index, t."value_number"::text AS value_number, t."value_text" AS value_text, t."unparsable" AS unparsable FROM "calls"."udfs" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."kind" AS kind, t."udf_index" AS udf_index, t."value_number"::text AS value_number, t."value_text" AS value_text, t."unparsable" AS unparsable FROM "calls"."udfs" AS t;
 
 -- read/contacts
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."side" AS side, t."label" AS label, t."data" AS data, t."type" AS type, t."phone" AS phone FROM "calls"."contacts" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."side" AS side, t."label" AS label, t."data" AS data, t."type" AS type, t."phone" AS phone FROM "calls"."contacts" AS t;
 
 -- read/redactions
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."redaction_index" AS redaction_index, t."utterance_index" AS utterance_index, t."first_word" AS first_word, t."last_word" AS last_word, t."detector" AS detector, t."detector_version" AS detector_version FROM "calls"."redactions" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."redaction_index" AS redaction_index, t."utterance_index" AS utterance_index, t."first_word" AS first_word, t."last_word" AS last_word, t."detector" AS detector, t."detector_version" AS detector_version FROM "calls"."redactions" AS t;
 
 -- read/documents
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."document"::text AS document FROM "calls"."documents" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."document"::text AS document FROM "calls"."documents" AS t;
 
 -- read/words
-SELECT t."call_id" AS call_id, (extract(epoch FROM t."call_timestamp") * 1000000)::bigint AS call_timestamp, t."utterance_index" AS utterance_index, t."word_index" AS word_index, t."side" AS side, t."value" AS value, t."start_offset" AS start_offset, t."length" AS length, t."score" AS score FROM "calls"."words" AS t;
+SELECT t."call_id" AS call_id, CASE WHEN t."call_timestamp" BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM t."call_timestamp") * 1000000)::bigint END AS call_timestamp, t."utterance_index" AS utterance_index, t."word_index" AS word_index, t."side" AS side, t."value" AS value, t."start_offset" AS start_offset, t."length" AS length, t."score" AS score FROM "calls"."words" AS t;
 
 -- remove: claim
 SELECT c.call_id FROM "calls"."calls" c
@@ -1878,20 +1878,20 @@ WITH newest AS MATERIALIZED (
    AND ($4::bigint IS NULL OR s.call_timestamp < to_timestamp($4::float8 / 1000000.0))
    AND ($5::text IS NULL OR s.side = $5::text) AND document IS NOT NULL ORDER BY call_timestamp DESC NULLS LAST, call_id LIMIT 2000) s
 )
-SELECT f.*, (extract(epoch FROM f.call_timestamp) * 1000000)::bigint AS micros, counted.*,
+SELECT f.*, CASE WHEN f.call_timestamp BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM f.call_timestamp) * 1000000)::bigint END AS micros, counted.*,
        (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '"calls"."transcript_search"'::regclass) AS all_rows
   FROM (SELECT count(*) AS looked_at, count(*) FILTER (WHERE named) AS named, count(*) FILTER (WHERE is_found) AS found FROM newest) counted
   LEFT JOIN (SELECT call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp FROM newest WHERE is_found GROUP BY call_timestamp, call_id ORDER BY call_timestamp DESC NULLS LAST, call_id LIMIT $2) f ON true
  ORDER BY call_timestamp DESC NULLS LAST, call_id;
 
 -- search: walk
-SELECT call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp, (extract(epoch FROM call_timestamp) * 1000000)::bigint AS micros FROM "calls"."transcript_search" s
+SELECT call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp, CASE WHEN call_timestamp BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM call_timestamp) * 1000000)::bigint END AS micros FROM "calls"."transcript_search" s
  WHERE ($3::bigint IS NULL OR s.call_timestamp >= to_timestamp($3::float8 / 1000000.0))
    AND ($4::bigint IS NULL OR s.call_timestamp < to_timestamp($4::float8 / 1000000.0))
    AND ($5::text IS NULL OR s.side = $5::text) AND document @@ $1::tsquery GROUP BY call_timestamp, call_id ORDER BY call_timestamp DESC NULLS LAST, call_id LIMIT $2;
 
 -- search: named
-SELECT call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp, (extract(epoch FROM call_timestamp) * 1000000)::bigint AS micros
+SELECT call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp, CASE WHEN call_timestamp BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM call_timestamp) * 1000000)::bigint END AS micros
   FROM (SELECT * FROM "calls"."transcript_search" WHERE document @@ $1::tsquery OFFSET 0) s
  WHERE ($3::bigint IS NULL OR s.call_timestamp >= to_timestamp($3::float8 / 1000000.0))
    AND ($4::bigint IS NULL OR s.call_timestamp < to_timestamp($4::float8 / 1000000.0))
@@ -1930,7 +1930,7 @@ SELECT h.call_id, h.utterance_index, h.side, h.content, marked.text AS marked
  ORDER BY h.call_id, h.utterance_index;
 
 -- search: calls of two texts
-SELECT call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp, (extract(epoch FROM call_timestamp) * 1000000)::bigint AS micros, min(said.first_place) AS first_place, (SELECT array_agg(o.side) FROM "calls"."transcript_search" o WHERE o.call_id = s.call_id AND o.document @@ $8::tsquery AND ($5::text IS NULL OR o.side = $5::text)) AS later_sides FROM "calls"."transcript_search" s CROSS JOIN LATERAL (
+SELECT call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp, CASE WHEN call_timestamp BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM call_timestamp) * 1000000)::bigint END AS micros, min(said.first_place) AS first_place, (SELECT array_agg(o.side) FROM "calls"."transcript_search" o WHERE o.call_id = s.call_id AND o.document @@ $8::tsquery AND ($5::text IS NULL OR o.side = $5::text)) AS later_sides FROM "calls"."transcript_search" s CROSS JOIN LATERAL (
   SELECT min(utterance_index) FILTER (WHERE u.side = s.side AND heard @@ $6::tsquery) AS first_place,
          max(utterance_index) FILTER (WHERE ($5::text IS NULL OR u.side = $5::text) AND heard @@ $7::tsquery) AS last_place
     FROM (SELECT call_id, utterance_index, coalesce(side, '') AS side,

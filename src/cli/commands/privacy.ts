@@ -177,12 +177,12 @@ export default group({
       /** Answers a request for access: the documents of the calls that an erasure would mean. */
       run: (options) =>
         withPerson(options, { mayCome: false }, async ({ meant, store, services }) => {
-          let [found, erased, unseen] = [0, 0, 0];
+          let [found, erased, unseen, lost] = [0, 0, 0, ''];
           for (const id of await findCalls(store, meant)) {
             const row = (await readRows(store, [id])).get(id);
             if (row === undefined) unseen += 1;
             else if (row.tombstone) erased += 1;
-            else if (row.document === null) throw documentLost(id);
+            else if (row.document === null) lost ||= id;
             else {
               found += 1;
               process.stdout.write(`${JSON.stringify(row.document)}\n`);
@@ -190,6 +190,7 @@ export default group({
           }
           const others = [erased > 0 && `; ${erased} erased`, unseen > 0 && `; ${unseen} unknown`].filter(Boolean);
           services.say(`${countOf(found, 'call')}${others.join('')}.`);
+          if (lost !== '') throw documentLost(lost);
         }),
     }),
     receipt: leaf({

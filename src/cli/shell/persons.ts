@@ -5,13 +5,15 @@ import { openPrivacy } from '../../app/open-rules.ts';
 import { openStoreService, type Services, withServices } from '../../app/services.ts';
 import { suggest } from '../../config/suggest.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { terminal } from '../../lib/errors.ts';
+import { describeError, terminal } from '../../lib/errors.ts';
 import { isObject } from '../../lib/parse-json.ts';
 import { say } from '../../lib/say.ts';
 import { meantBy, type PersonRequest, type PurgeScope, requestKinds } from '../../persons/request.ts';
 import { type ErasureReceipt, findCalls } from '../../pipeline/persons/erase.ts';
 import { countriesOf } from '../../privacy/privacy.ts';
+import { documentLost } from '../../store/ledger/ledger.ts';
 import { readNewestCalls } from '../../store/ledger/read-ledger.ts';
+import { listSubjects } from '../../store/persons/calls.ts';
 import type { Store } from '../../store/store.ts';
 import { choice, type Given, option, required } from './define.ts';
 import { lines } from './output.ts';
@@ -79,6 +81,8 @@ export const withPerson = <T>(
       countries,
       tokensOf: (...value) => privacy?.tokensOf(...value) ?? [],
     });
+    for (const id of request.kind === 'call' ? [] : await listSubjects(store))
+      say(`No search finds it: ${describeError(documentLost(id))}`);
     await checkMetadataKey(store, meant, mayCome);
     const isNational = request.kind === 'phone' && !request.values.every((value) => /^(\+|00)/.test(value));
     if (isNational && (await findCalls(store, meant)).length === 0)
@@ -165,7 +169,8 @@ export const describeErasure = (receipt: ErasureReceipt, { exceptHeld = false } 
         `${name}: has ${countOf(gone ?? 0, 'tombstone')}; a search found ${countOf(rows ?? 0, 'row')}.`,
     ),
     found.heldTexts > 0 && `A legal hold keeps ${found.heldTexts} records or frames without a call.`,
-    sealed > 0 && `${sealed} sealed records in quarantine cannot be searched; replay or drop them.`,
+    sealed > 0 &&
+      `${sealed} records cannot be searched: sealed ones in quarantine (replay or drop them), and lost calls.`,
     copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),
     proof && `Receipt ${proof.receipt_id} is signed: callsync verdicts checks it.`,
   );

@@ -7,7 +7,7 @@ import { dayMs } from '../../lib/timestamps.ts';
 import type { PurgeScope } from '../../persons/request.ts';
 import { awaitFolds, findHeldCalls, findKnown, listFreeCalls } from '../../store/gate.ts';
 import { countStates, findTombstones } from '../../store/ledger/read-ledger.ts';
-import { eraseCalls, findNamingCalls, purgeCalls } from '../../store/persons/calls.ts';
+import { eraseCalls, findNamingCalls, listSubjects, purgeCalls } from '../../store/persons/calls.ts';
 import { addErased } from '../../store/persons/keys.ts';
 import * as receipts from '../../store/persons/receipts.ts';
 import type { Purged } from '../../store/persons/texts.ts';
@@ -18,17 +18,9 @@ import { type IngestDeps, namesOf, unlessAway, type WarehouseTarget } from '../d
 import { loadWaiting } from '../load/load-pending.ts';
 import { mergeInbox } from '../load/merge-inbox.ts';
 
-/**
- * Ids of the calls of a request. @param onProgress gets the number of calls read so far, because the index does not have them.
- */
-export const findCalls = async (
-  store: Store,
-  { request, subjects }: PurgeScope,
-  onProgress?: (read: number) => void,
-) =>
-  request.kind === 'call'
-    ? [...new Set(request.values)]
-    : await findNamingCalls(store, store.index.hashesOf(subjects), onProgress === undefined ? {} : { onProgress });
+/** Ids of the calls of a request. */
+export const findCalls = async (store: Store, { request, subjects }: PurgeScope) =>
+  request.kind === 'call' ? [...new Set(request.values)] : await findNamingCalls(store, store.index.hashesOf(subjects));
 
 /** Finds and counts only. */
 export const previewErasure = async ({ store, targets }: Pick<IngestDeps, 'store' | 'targets'>, meant: PurgeScope) => {
@@ -45,7 +37,6 @@ export const previewErasure = async ({ store, targets }: Pick<IngestDeps, 'store
     held: (await findHeldCalls(store, ids, store.keyOf)).size,
     purged: undefined,
     sealed: 0,
-    found: undefined,
     copies: listCopies(targets, at),
   };
 };
@@ -184,7 +175,7 @@ const takeMore = async (deps: IngestDeps, requestId: string): Promise<void> => {
   await listTextSubjects(store);
   await purgeTexts(store, note);
   const meant = new Set(callIds);
-  const more = (await findNamingCalls(store, subjects, { seenBefore: openedAt })).filter((id) => !meant.has(id));
+  const more = (await findNamingCalls(store, subjects, openedAt)).filter((id) => !meant.has(id));
   await store.transaction((tx) =>
     receipts.changeErasure<ErasureDraft>(tx, requestId, ({ draft }) => ({
       draft: { ...draft, known: draft.known + more.length },
@@ -202,7 +193,7 @@ const search = async (
   { callIds, subjects, openedAt }: Omit<receipts.OpenErasure<unknown>, 'draft'>,
 ) => {
   const { store, targets } = deps;
-  const named = await findNamingCalls(store, subjects, { seenBefore: openedAt });
+  const named = await findNamingCalls(store, subjects, openedAt);
   const alive = await listFreeCalls(store, [...new Set([...callIds, ...named])], store);
   const left = await receipts.countLeft(store, callIds, alive);
   const { heldTexts, sealed, ...texts } = await countTexts(store, [...subjects, ...store.index.hashesOf(callIds)]);
@@ -220,7 +211,8 @@ const search = async (
     sent.delete(name);
   }
   for (const [name, { waiting }] of sent) warehouses.push({ name, erased: null, waiting, rows: null });
-  return { found: { ...left, ...texts, heldTexts, warehouses }, sealed };
+  const lost = subjects.length === 0 ? [] : await listSubjects(store);
+  return { found: { ...left, ...texts, heldTexts, warehouses }, sealed: sealed + lost.length };
 };
 
 const keysPerStatement = 500;
@@ -255,7 +247,7 @@ export interface ErasureReceipt {
   readonly held: number;
   /** Undefined for a dry run, as `found`. */
   readonly purged?: Purged;
-  /** Records in quarantine that only the holder of the private key can look into. */
+  /** Records in quarantine that only the holder of the private key can look into, and calls whose documents are lost. */
   readonly sealed: number;
   /** Result of the search afterwards. */
   readonly found?: ErasureCheck;

@@ -2,7 +2,7 @@
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Store } from '../../store/store.ts';
 import type { StoredVerdict } from '../../store/windows/verdicts.ts';
-import { allVerdicts, digestOfRow, unloadedVerdicts, verifyVerdictChain } from '../../store/windows/verdicts.ts';
+import { allVerdicts, digestVerdict, unloadedVerdicts, verifyVerdictChain } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 
 /**
@@ -45,7 +45,7 @@ const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']
       oldest = Math.min(oldest, Number(row.compared_at));
       lacking.delete(row.digest);
       const id = Number(row.verdict_id);
-      const digest = digestOfRow(store.erasures.proof.keys, warehouse.name, row);
+      const digest = digestVerdict(store.erasures.proof.keys, { warehouse: warehouse.name, ...row } as never);
       if ((id >= first && !stored.has(row.digest)) || digest !== row.digest) differing.push(id);
     }
   } catch (error) {

@@ -163,15 +163,15 @@ export const settleRereads = async (db: Queryable, found: AnsweredRereads): Prom
   ] as const)
     await db.query`${action} WHERE call_id = ANY(ARRAY(
         SELECT r.call_id FROM rereads r JOIN ${unnest(found[kind] ?? [], { callId: 'text', requestedAt: 'bigint' })}
-            ON r.call_id = "callId" AND ${toMicros('r.requested_at')} = "requestedAt" ORDER BY r.call_id FOR UPDATE OF r))`;
+            ON r.call_id = "callId" AND ${toMicros('r.requested_at')} IS NOT DISTINCT FROM "requestedAt" ORDER BY r.call_id FOR UPDATE OF r))`;
 };
 
 /** Ends abandoned requests that the list has answered since, later than the request by more than the clock skew. */
 export const forgetAnswered = (db: Queryable): Promise<unknown> =>
   db.query`DELETE FROM rereads r USING ledger l
       WHERE ${givenUpRereads} AND l.call_id = r.call_id
-        AND coalesce(l.confirmed_rank, (l.fields->'unique_id'->>1)::int) = ${sourceRank.poll}
-        AND coalesce(l.confirmed_at, ${toTimestamp("(l.fields->'unique_id'->>0)")}) > r.requested_at + interval '15 minutes'`;
+        AND coalesce(to_jsonb(l.confirmed_rank), l.fields->'unique_id'->1) = to_jsonb(${sourceRank.poll}::int)
+        AND coalesce(l.confirmed_at, ${toTimestamp(`jsonb_path_query_first(l.fields, '$.unique_id[0] ? (@.type() == "number")')`)}) > r.requested_at + interval '15 minutes'`;
 
 /**
  * Rows of the warehouse table `deliveries` that a warehouse does not have yet. Rejected ones come

@@ -52,7 +52,8 @@ interface StoredDocument {
 
 /** The JSON of a stored document; undefined if it is not there, or is not the one that was stored of this call. */
 const readIntact = ({ callId, body, digest }: StoredDocument): Buffer | undefined => {
-  if (body == null || (digest != null && !digest.equals(digestOf(callId, body)))) return undefined;
+  // An earlier version wrote no digest, and no Brotli.
+  if (body == null || !(digest?.equals(digestOf(callId, body)) ?? body[0] !== brotliMark[0])) return undefined;
   try {
     return unpackDocument(body);
   } catch {
@@ -95,16 +96,24 @@ type StoredLedgerRow = Omit<LedgerRow, 'document'> &
   Readonly<Record<'confirmedAt' | 'confirmedRank', number | null>> &
   StoredDocument;
 
+/** By field, without what somebody else wrote. @param third kind of the third value, behind two numbers */
+const entriesOf = <T extends readonly unknown[]>(stored: Readonly<Record<string, T>>, third: 'string' | 'number') =>
+  Object.entries(stored ?? {}).filter(
+    ([, own]) =>
+      Array.isArray(own) && typeof own[0] === 'number' && typeof own[1] === 'number' && typeof own[2] === third,
+  );
+
 /** A stored row as fold reads it; the document only when `body` was fetched, its large fields as bytes until they are read. */
 const readLedgerRow = ({ body, digest, confirmedAt, confirmedRank, ...stored }: StoredLedgerRow): LedgerRow => {
   const none = new JsonRecord();
   if (stored.revision === 0) return { ...stored, versions: {}, document: none };
-  const versions = Object.entries(stored.versions).map(([name, own]): [string, FieldVersion] => {
+  const versions = entriesOf(stored.versions, 'string').map(([name, own]): [string, FieldVersion] => {
     const again = confirmedAt === null ? own : ([confirmedAt, confirmedRank ?? 0, own[2]] as const);
     // Workers of an earlier build write newer versions, and leave the two columns as they are.
     return [name, isHigher(again, own) ? again : own];
   });
-  const row = { ...stored, versions: Object.fromEntries(versions) };
+  const fieldChanges = Object.fromEntries(entriesOf(stored.fieldChanges, 'number'));
+  const row = { ...stored, versions: Object.fromEntries(versions), fieldChanges };
   if (row.tombstone) return { ...row, document: none };
   const bytes = readIntact({ callId: row.callId, body, digest });
   return { ...row, document: bytes === undefined ? null : (readRecord(bytes).value as JsonRecord) };
@@ -302,19 +311,15 @@ export const readRows = (db: Queryable, callIds: readonly string[]): Promise<Rea
   return select(db, sql`, d.body, d.digest FROM ledger l ${whole} WHERE ${known}`);
 };
 
-/**
- * Documents only, in the order of the statement, without the registers of their fields. @param where condition on
- * `ledger_documents` @param passLost leaves out lost documents @throws CallsyncError LEDGER_DAMAGED
- */
-export const readDocuments = async (db: Queryable, where: Sql, passLost = false) => {
+/** Documents only, undefined where lost, in the order of the statement, without the registers of their fields. @param where condition on `ledger_documents` */
+export const readDocuments = async (db: Queryable, where: Sql) => {
   const rows = await db.query<StoredDocument & { readonly revision: number }>`
       SELECT call_id AS "callId", revision, body, digest FROM ledger_documents WHERE ${where}`;
-  return rows.flatMap((row) => {
+  return rows.map((row) => {
     const bytes = readIntact(row);
-    if (bytes === undefined && !passLost) throw documentLost(row.callId);
     // On this thread: a trip to another one costs more than most documents.
     const document = bytes && (JSON.parse(bytes.toString('utf8')) as CallDocument);
-    return document === undefined ? [] : { callId: row.callId, revision: row.revision, document };
+    return { callId: row.callId, revision: row.revision, document };
   });
 };
 
@@ -353,9 +358,10 @@ const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<st
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
-  for (const { callId, revision, document } of await readDocuments(tx, sql`call_id = ANY(${ids})`, true)) {
+  for (const { callId, revision, document } of await readDocuments(tx, sql`call_id = ANY(${ids})`)) {
     const row = rowOf(rows, callId);
-    if (row.revision === revision) rows.set(callId, { ...row, document: new JsonRecord(document) });
+    if (document !== undefined && row.revision === revision)
+      rows.set(callId, { ...row, document: new JsonRecord(document) });
   }
 };
 
@@ -521,7 +527,7 @@ export const markMissing = async (tx: Transaction, callIds: readonly string[], s
   if (callIds.length === 0) return [];
   await tx.query`SELECT 1 FROM ledger WHERE call_id = ANY(${callIds}) ORDER BY call_id FOR UPDATE`;
   const marked = await tx.column<string>`
-      UPDATE ledger SET source_deleted_at = ${toTimestamp(since)}, revision = revision + 1
+      UPDATE ledger SET source_deleted_at = least(${toTimestamp(since)}, now() + interval '1 day'), revision = revision + 1
       WHERE call_id = ANY(${callIds}) AND source_deleted_at IS NULL AND NOT tombstone AND revision > 0
         AND (last_seen_at IS NULL OR last_seen_at < ${toTimestamp(since)}) RETURNING call_id`;
   await tx.query`UPDATE ledger_documents d SET revision = l.revision FROM ledger l WHERE d.call_id = l.call_id AND l.call_id = ANY(${marked})`;

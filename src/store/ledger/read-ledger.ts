@@ -140,11 +140,12 @@ const readCalls = async function* (db: Queryable, pages: AsyncIterable<readonly 
   }
 };
 
-/** The newest calls that have a time, with their documents, newest first; none that were erased. */
+/** The newest calls that have a time, with their documents, newest first; none that were erased or lost. */
 export const readNewestCalls = async (db: Queryable, limit: number) => {
   const ids = await db.column<string>`SELECT call_id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone
       ORDER BY call_timestamp DESC LIMIT ${limit}`;
-  return await readDocuments(db, sql`call_id = ANY(${ids}) ORDER BY array_position(${ids}::text[], call_id)`);
+  const read = await readDocuments(db, sql`call_id = ANY(${ids}) ORDER BY array_position(${ids}::text[], call_id)`);
+  return read.flatMap(({ callId, document }) => (document === undefined ? [] : { callId, document }));
 };
 
 /** Ids in key order, page by page. @param where condition on the ledger */

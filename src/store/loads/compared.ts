@@ -40,9 +40,9 @@ export const listCommitted = (
       LIMIT ${limit}::bigint + (SELECT count(*) FROM loads WHERE warehouse = ${warehouse} AND state = 'committed'
                                    AND committed_at >= ${toTimestamp(since ?? null)})`;
 
-/** Load ids that the ledger does not know. */
+/** Load ids that the ledger does not know. Without any call, it knows none that had calls: somebody emptied it. */
 export const unknownLoads = (db: Queryable, loadIds: readonly string[]): Promise<string[]> =>
-  db.column`SELECT id FROM unnest(${loadIds}::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)`;
+  db.column`SELECT id FROM unnest(${loadIds}::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id AND (calls = 0 OR EXISTS (SELECT FROM ledger)))`;
 
 /** Log rows may be loaded long after their creation; rows of a lost load are searched this far back. */
 const longestWait = 7 * dayMicros;

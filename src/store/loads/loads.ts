@@ -159,7 +159,8 @@ export const requestRewrite = (db: Queryable, warehouse: string, callIds: readon
       ORDER BY id COLLATE "C"
      ON CONFLICT (warehouse, call_id) DO UPDATE
         SET pending = true, rewrite = excluded.rewrite, queue_position = excluded.queue_position,
-            applied_revision = least(warehouse_calls.applied_revision, (SELECT revision FROM ledger WHERE call_id = excluded.call_id))`;
+            applied_revision = least(warehouse_calls.applied_revision, (SELECT revision FROM ledger WHERE call_id = excluded.call_id)),
+            applied_epoch = least(warehouse_calls.applied_epoch, (SELECT max(epoch) FROM epochs))`;
 
 type QueuedCall = { readonly id: string; readonly position: number };
 
@@ -344,7 +345,8 @@ export const completeLoad = (store: Database, load: PlannedLoad, timesOf: TimesO
               queue_position = queue_position(${urgencies.refused}, now())
          FROM load_calls s JOIN ledger l USING (call_id) CROSS JOIN ${rowOfCall(load.warehouse, sql`s.call_id`)} locked
         WHERE s.load_id = ${load.loadId} AND w.ctid = locked.ctid AND NOT l.tombstone AND s.call_id NOT IN (SELECT call_id FROM applied)
-          AND s.revision = l.revision AND w.applied_revision > l.revision AND w.applied_epoch = ${load.epoch}`;
+          AND s.revision = l.revision AND (w.applied_epoch, w.applied_revision) > (${load.epoch}, l.revision)
+          AND ${load.epoch} = (SELECT max(epoch) FROM epochs)`;
     const known = await tx.query`
         UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = ${load.loadId}
        RETURNING 1`;

@@ -17,24 +17,25 @@ const hashesPerStatement = 500;
 const callsAtOnce = 200;
 
 /**
- * Reads the documents whose subjects are not known, of some calls or of all, and notes their subjects. Page by page; returns how many.
+ * Reads the documents whose subjects are not known, of some calls or of all, and notes their subjects, page by page.
+ * Returns the calls that no request of a person finds: their documents are lost.
  * @param onPage told of each page that was read.
  */
 export const listSubjects = async (
   store: Store,
   { ids, onPage }: { readonly ids?: readonly string[]; readonly onPage?: (calls: readonly ListedCall[]) => void } = {},
-): Promise<number> => {
+): Promise<readonly string[]> => {
   const { index } = store;
-  let listed = 0;
+  const lost: string[] = [];
   const unknown = sql`${isOther('subjects_version', index.version)} AND ${ids === undefined ? sql`true` : sql`call_id = ANY(${ids})`}`;
   for await (const read of readDocumentPages(store, unknown)) {
     const hashesOf = (document: CallDocument) => index.hashesOf(store.erasures.subjects.subjectsOf(document).all);
-    const page = read.map(({ document, ...call }) => ({ ...call, hashes: hashesOf(document) }));
+    const page = read.flatMap(({ document, ...call }) => (document ? { ...call, hashes: hashesOf(document) } : []));
+    lost.push(...read.flatMap(({ document, callId }) => (document ? [] : callId)));
     await noteSubjects(store, page);
     onPage?.(page);
-    listed += page.length;
   }
-  return listed;
+  return lost;
 };
 
 type ListedCall = { readonly callId: string; readonly revision: number; readonly hashes: readonly string[] };
@@ -54,22 +55,15 @@ const noteSubjects = async (store: Store, read: readonly ListedCall[]): Promise<
 /**
  * Ids of the calls with one of some subjects, by the first 8 bytes of their hashes. Calls without an index are read.
  * @param seenBefore only calls that were first seen before.
- * @param onProgress told of calls that were read so far.
  */
-export const findNamingCalls = async (
-  store: Store,
-  hashes: readonly string[],
-  { seenBefore, onProgress }: { readonly seenBefore?: Date; readonly onProgress?: (read: number) => void } = {},
-): Promise<string[]> => {
+export const findNamingCalls = async (store: Store, hashes: readonly string[], seenBefore?: Date) => {
   if (hashes.length === 0) return [];
   const sought = new Set(hashes);
   const found = new Set<string>();
-  let read = 0;
-  const before = seenBefore === undefined ? sql`true` : sql`first_seen_at < ${seenBefore}`;
   const ask = async (sought: readonly string[], where: (part: readonly string[]) => Sql) => {
     for (const part of partsOf(sought, hashesPerStatement)) {
       const ids = await store.column<string>`SELECT call_id AS id FROM ledger_documents JOIN ledger USING (call_id)
-          WHERE ${where(part)} AND ${before}`;
+          WHERE ${where(part)} AND (${seenBefore}::timestamptz IS NULL OR first_seen_at < ${seenBefore})`;
       for (const id of ids) found.add(id);
     }
   };
@@ -80,8 +74,6 @@ export const findNamingCalls = async (
   await listSubjects(store, {
     onPage: (calls) => {
       for (const { callId, hashes: own } of calls) if (own.some((one) => sought.has(one))) listed.push(callId);
-      read += calls.length;
-      onProgress?.(read);
     },
   });
   await ask(listed, (part) => sql`call_id = ANY(${part})`);

@@ -1,7 +1,7 @@
 /** Ends of processing of calls that the ledger took by another field, or by an earlier version, which read no path. */
 import { valueAt } from '../../lib/parse-json.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import { sql, toTimestamp, unnest } from '../../postgres/database.ts';
+import { toTimestamp, unnest } from '../../postgres/database.ts';
 import { readDocumentPages } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { keepMeta, writeMeta } from '../meta.ts';
@@ -14,9 +14,11 @@ import { withdrawProof } from '../windows/verdicts.ts';
  */
 export const alignProcessed = async (store: Store, field: string): Promise<void> => {
   if ((await keepMeta(store, 'processed_field', field.includes('.') ? '' : field)) === field) return;
-  for await (const page of readDocumentPages(store, sql`body <> ''`))
+  for await (const page of readDocumentPages(store))
     await withdrawProof(store, async (tx, withdraw) => {
-      const read = page.map((call) => ({ ...call, end: parseTimestamp(valueAt(call.document, field)) }));
+      const read = page.flatMap(({ document, ...call }) =>
+        document ? { ...call, end: parseTimestamp(valueAt(document, field)) } : [],
+      );
       const changed =
         await tx.column<string>`UPDATE ledger l SET processed_at = ${toTimestamp('u.end')}, revision = l.revision + 1
           FROM ${unnest(read, { callId: 'text', revision: 'int', end: 'float8' })}

@@ -60,7 +60,7 @@ export const readComparisons = (db: Queryable, range: { readonly from: number; r
   db.query<DayComparisons & { warehouse: string; day: number }>`
       WITH compared AS (
         SELECT *, missing + different - healed AS left_open FROM verdicts,
-               generate_series(date_trunc('day', window_from, 'UTC'), window_to - interval '1 microsecond', interval '24 hours') AS day
+               generate_series(date_trunc('day', greatest(window_from, ${toTimestamp(range.from)}), 'UTC'), least(window_to, ${toTimestamp(range.to)}) - interval '1 microsecond', interval '24 hours') AS day
          WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)}
            AND day >= ${toTimestamp(range.from)} AND day < ${toTimestamp(range.to)} AND compared_by <> ${comparedByNone}
            AND (window_to <= date_trunc('day', window_from, 'UTC') + interval '24 hours' OR calls_listed + missing + different + deleted = 0)),

@@ -4,7 +4,7 @@
  */
 import type { Shown } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
-import { type Row, tableOf } from '../../../schemas/tables.ts';
+import { tableOf } from '../../../schemas/tables.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import { readPages } from '../../lib/pages.ts';
 import { dayMicros } from '../../lib/timestamps.ts';
@@ -56,16 +56,12 @@ const selected = raw(names.map((name) => (timeColumns.has(name) ? `${toMicros(na
 /**
  * HMAC-SHA-256 (hex) over every column of the warehouse's table except the digest itself, including the previous digest. Undefined if the key is not configured.
  */
-const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>): string | undefined => {
+export const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>): string | undefined => {
   const values = columns
     .filter((name) => name !== 'digest')
     .map((name) => verdict[name as keyof typeof verdict] ?? null);
   return keys.sign(verdict.key_id, JSON.stringify([verdict.warehouse, ...values]));
 };
-
-/** The digest that a row of the warehouse table should have; undefined where its key is not configured. */
-export const digestOfRow = (keys: ProofKeys, warehouse: string, row: Row): string | undefined =>
-  digestVerdict(keys, { warehouse, ...row } as never);
 
 /**
  * How often proof of a warehouse's days was withdrawn, and when it was last to be sent all calls. `days` has the latest
@@ -117,20 +113,15 @@ export const addVerdict = async (store: Store, verdict: Verdict, before?: Withdr
     await lockChain(tx, verdict.warehouse);
     const isOld =
       before !== undefined && isVoid(windowOf(verdict), before, await readWithdrawals(tx, verdict.warehouse));
-    const said = why && { ...why, unhealed: await listKept(tx, why.unhealed) };
+    const named = why?.unhealed ?? [];
+    const erased = await tx.column`SELECT call_id FROM ledger WHERE call_id = ANY(${named}) AND tombstone`;
+    const said = why && { ...why, unhealed: named.filter((id) => !erased.includes(id)) };
     const compared = await insertVerdict(tx, keys, verdict, said);
     // The counts of the comparison stay, for healed calls are healed.
     return isOld && isGood(verdict) ? await insertVerdict(tx, keys, { ...verdict, ...withdrawal }, said) : compared;
   });
   await recordChainHead(store, headsFile, stored);
   return stored;
-};
-
-/** Without the calls that were erased meanwhile. */
-const listKept = async (tx: Transaction, ids: readonly string[]): Promise<string[]> => {
-  if (ids.length === 0) return [];
-  const gone = await tx.column<string>`SELECT call_id FROM ledger WHERE call_id = ANY(${ids}) AND tombstone`;
-  return ids.filter((id) => !gone.includes(id));
 };
 
 /** Some calls, or all that were sent to a warehouse since a time in microseconds; 0 = all ever. */
@@ -177,11 +168,9 @@ export const withdrawProof = async <T>(store: Store, work: Withdrawing<T>, finds
   return done;
 };
 
-const always: Range = { from: Number.MIN_SAFE_INTEGER, to: Number.MAX_SAFE_INTEGER };
-
 /** The UTC days of calls, on both axes; each kind of time uses its index. */
 const listDays = async (tx: Transaction, calls: SentCalls, warehouse?: string): Promise<readonly Range[]> => {
-  if ('since' in calls && calls.since === 0) return [always];
+  if ('since' in calls && calls.since === 0) return [{ from: Number.MIN_SAFE_INTEGER, to: Number.MAX_SAFE_INTEGER }];
   // The statement reads the whole ledger, which takes 15 s at 5 million calls, and nothing is loaded before its end.
   if ('since' in calls) await tx.query`SET LOCAL statement_timeout = '1h'`;
   const meant =
@@ -370,9 +359,8 @@ export const provenRanges = (verdicts: readonly Judged[], level: ProofLevel = {}
   return proven;
 };
 
-/** Verdicts of the present ledger, oldest first. One that somebody altered or added proves nothing. */
-const readSigned = async (db: Queryable, store: Store, which: Sql): Promise<StoredVerdict[]> => {
-  const { keys } = store.erasures.proof;
+/** Verdicts of the present ledger, oldest first. A verdict that somebody altered or added proves nothing. */
+const readSigned = async (db: Queryable, keys: ProofKeys, which: Sql): Promise<StoredVerdict[]> => {
   const stored = await readVerdicts(db)`
       WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${which} ORDER BY verdict_id`;
   return stored.map((one) => (digestVerdict(keys, one) === one.digest ? one : { ...one, outcome: 'unproven' }));
@@ -386,7 +374,7 @@ export const findUnproven = async (
   { axis, range, warehouses, level }: RangeOfWarehouses & { readonly level: ProofLevel },
 ): Promise<Record<string, Range[]>> => {
   // All of them, because a good verdict of a lower level takes nothing back.
-  const verdicts = await readSigned(store, store, overlaps(range));
+  const verdicts = await readSigned(store, store.erasures.proof.keys, overlaps(range));
   return Object.fromEntries(
     warehouses.map((name) => {
       const mine = verdicts.filter((one) => one.warehouse === name && one.axis === axis);
@@ -400,47 +388,31 @@ export const listBehind = async (store: Store, { axis, range, warehouses }: Rang
   await store.column`SELECT DISTINCT warehouse FROM verdicts
       WHERE NOT loaded AND warehouse = ANY(${warehouses}) AND axis = ${axis} AND ${overlaps(range)} ORDER BY warehouse`;
 
-/** Folded from the verdicts of one warehouse, and kept: every heartbeat of a warehouse asks, and verdicts only grow. */
-interface ProvenFold {
-  readonly warehouse: string;
-  readonly epoch: number;
-  /** Number of the last verdict that is in it. */
-  readonly after: number;
-  /** Axis of the newest verdict. */
-  readonly axis: string | null;
-  /** By axis. */
-  readonly proven: Readonly<Record<string, readonly Range[]>>;
-}
-
 const foldKey = (warehouse: string): string => `proven:${warehouse}`;
 
-/** Of the present ledger; without verdicts where none is kept, or somebody altered it. */
-const readFold = async (tx: Transaction, store: Store, warehouse: string): Promise<ProvenFold> => {
-  const [keyId = '', digest = '', text = ''] = `${await readMeta(tx, foldKey(warehouse))}`.split('\n');
-  const isSigned = store.erasures.proof.keys.sign(keyId, text) === digest;
-  const fold = isSigned ? (JSON.parse(text) as ProvenFold) : undefined;
-  const epoch = await store.epoch(tx);
-  const isOwn = fold?.warehouse === warehouse && fold.epoch === epoch;
-  return isOwn ? fold : { warehouse, epoch, after: 0, axis: null, proven: {} };
-};
-
 /**
- * Reads only verdicts since the last call. Under the lock of the chain, because withdrawals change the fold too.
+ * Folded from the verdicts of one warehouse, and kept with a signature: every heartbeat asks, and verdicts only grow.
+ * `after` = number of the last verdict in it, whose axis is `axis`; `proven` = ranges by axis. Under the lock of the
+ * chain, because withdrawals change the fold too. An altered fold is made anew.
  * @param without days that are not proven any more, also by expired verdicts, which nothing else withdraws.
  */
 const foldProven = async (tx: Transaction, store: Store, warehouse: string, without: readonly Range[] = []) => {
   await lockChain(tx, warehouse);
-  const before = await readFold(tx, store, warehouse);
-  const fresh = await readSigned(tx, store, sql`warehouse = ${warehouse} AND verdict_id > ${before.after}`);
+  const { keys } = store.erasures.proof;
+  const [keyId = '', digest = '', kept = ''] = `${await readMeta(tx, foldKey(warehouse))}`.split('\n');
+  const epoch = await tx.value<number>`SELECT coalesce(max(epoch), 0) FROM epochs`;
+  const none = { warehouse, epoch, after: 0, axis: null as string | null, proven: {} };
+  const signed = keys.sign(keyId, kept) === digest ? (JSON.parse(kept) as typeof none) : none;
+  const before = signed.warehouse === warehouse && signed.epoch === epoch ? signed : none;
+  const fresh = await readSigned(tx, keys, sql`warehouse = ${warehouse} AND verdict_id > ${before.after}`);
   const { verdict_id: after, axis } = fresh.at(-1) ?? { verdict_id: before.after, axis: before.axis };
   const proven: Record<string, readonly Range[]> = { ...before.proven };
   for (const one of fresh) proven[one.axis] = provenRanges([one], {}, proven[one.axis]);
   for (const [name, ranges] of Object.entries(proven)) proven[name] = subtract(ranges, without);
-  const fold: ProvenFold = { ...before, after, axis, proven };
+  const fold = { ...before, after, axis, proven };
   const text = JSON.stringify(fold);
-  const { currentId, sign } = store.erasures.proof.keys;
   if (fresh.length + without.length > 0)
-    await writeMeta(tx, foldKey(warehouse), [currentId, sign(currentId, text), text].join('\n'));
+    await writeMeta(tx, foldKey(warehouse), [keys.currentId, keys.sign(keys.currentId, text), text].join('\n'));
   return fold;
 };
 

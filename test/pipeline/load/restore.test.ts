@@ -153,6 +153,19 @@ test.each([
   expect(await check()).toEqual([]);
 });
 
+test.each(['TRUNCATE', 'DELETE FROM'])(
+  'a ledger emptied by %s, whose loads stay, asks for all of its calls',
+  async (verb) => {
+    const worker = await run();
+    await worker.write(['a', 'v1'], ['b', 'v1']);
+    const epoch = await pipeline.store.epoch();
+    for (const table of ['ledger', 'ledger_documents', 'warehouse_calls']) await query(`${verb} ${table}`);
+    for (let looks = 0; looks < 2; looks += 1) await look(worker);
+    expect(await pipeline.store.epoch()).toBe(epoch + 1);
+    expect(await rereads()).toEqual(['a restored', 'b restored']);
+  },
+);
+
 test('under running workers, the new epoch comes first; the next check does what was interrupted', async () => {
   const worker = await run();
   await worker.write(['a', 'v1'], ['b', 'v1']);

@@ -25,6 +25,11 @@ const alterations = [
   'UPDATE warehouse_calls d SET applied_revision = 99, pending = true',
   'UPDATE warehouse_calls d SET applied_revision = 0',
   'DELETE FROM warehouse_calls d',
+  'UPDATE warehouse_calls d SET applied_epoch = 99, pending = true',
+  "UPDATE ledger d SET fields = 'null', field_changes = '[3]'",
+  `UPDATE ledger d SET fields = '{"status": [1, 2]}', field_changes = '{"status": [1, 2]}'`,
+  "UPDATE ledger d SET first_seen_at = 'infinity', last_seen_at = '-infinity', changed_at = '294000-01-01'",
+  'UPDATE ledger_documents d SET body = (SELECT body FROM ledger_documents WHERE call_id <> $1 LIMIT 1), digest = NULL',
 ];
 
 test('rows that were altered or deleted in the ledger reach no warehouse and are no proof, and are healed', async () => {
@@ -40,6 +45,8 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   await here.drain();
   const before = await rows();
   const ids = await here.store.column<string>`SELECT call_id FROM ledger ORDER BY call_id`;
+  for (const odd of ['tombstone = true', 'revision = 2147483647', "source_deleted_at = now() + interval '2 days'"])
+    await expect(here.query(`UPDATE ledger SET ${odd}`)).rejects.toThrow('23514');
   await listSubjects(here.store);
   const persons = await here.store.column<string>`SELECT encode(s, 'hex') FROM ledger_documents, unnest(subjects) AS s`;
   for (const [at, sql] of alterations.entries()) await here.query(`${sql} WHERE d.call_id = $1`, [ids[at]]);
@@ -51,6 +58,7 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
   expect(await listRefused(here.store)).toMatchObject([
     { callId: ids[0], why: expect.stringContaining('LEDGER_DAMAGED') },
     { callId: ids[9], why: expect.stringContaining('newer than the ledger') },
+    { callId: ids[12], why: expect.stringContaining('newer than the ledger') },
   ]);
   expect(await reconcile()).toMatchObject({ failed: 0, unproven: 1 });
   expect(await rows()).toEqual(before);
@@ -63,7 +71,7 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
     await here.observe([observationOf(callId, Date.now() * 1000, { status: 'void' })], here.deps);
   };
   await meetLoss();
-  expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 8, failed: 0 });
+  expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 9, failed: 0 });
   expect(await reconcile()).toMatchObject({ failed: 0, unproven: 0, healed: 0 });
   expect(await rows()).toEqual(before);
   await meetLoss();
