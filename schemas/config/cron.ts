@@ -33,10 +33,6 @@ const numbersOf = (text: string, [, least, most, words = '']: (typeof fields)[nu
   return parts.every(({ length }) => length > 0) ? parts.flat() : [];
 };
 
-/** Whether one of the months, counted from 1, has one of the days. */
-const haveDay = (months: readonly number[], days: readonly number[]): boolean =>
-  months.some((month) => days.some((day) => day <= new Date(2024, month, 0).getDate()));
-
 /** The reason for which Temporal refuses a cron expression, or would never run it; undefined for a good one. */
 export const faultOfCron = (text: string): string | undefined => {
   // A comment may follow.
@@ -51,6 +47,7 @@ export const faultOfCron = (text: string): string | undefined => {
   const wrong = fields[numbers.findIndex(({ length }) => length === 0)];
   if (wrong !== undefined) return `has no valid ${wrong[0]} (${wrong[1]} to ${wrong[2]})`;
   const [, , , days = [], months = [], , years = []] = numbers;
-  const comes = haveDay(months, days) && years.some((year) => year >= new Date().getUTCFullYear());
+  const hasDay = months.some((month) => days.some((day) => day <= new Date(2024, month, 0).getDate()));
+  const comes = hasDay && years.some((year) => year >= new Date().getUTCFullYear());
   return comes ? undefined : 'names no day that comes';
 };

@@ -207,7 +207,18 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
   const base = `${trimSlashes(releases)}/v${version}`;
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const archive = `temporal_cli_${version}_${process.platform}_${architecture}.tar.gz`;
-  const { get, close } = await openClient(env);
+  // Knows proxies, and is loaded by the few that download.
+  const { EnvHttpProxyAgent, fetch } = await import('undici');
+  const dispatcher = new EnvHttpProxyAgent({
+    httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
+    httpsProxy: env.https_proxy ?? env.HTTPS_PROXY ?? '',
+    noProxy: env.no_proxy ?? env.NO_PROXY ?? '',
+    bodyTimeout: stallMs,
+  });
+  const get = async (url: string, signal: AbortSignal | null = null): Promise<Buffer | undefined> => {
+    const response = await fetch(url, { dispatcher, signal }).catch(() => undefined);
+    return response?.ok === true ? await response.arrayBuffer().then(Buffer.from, () => undefined) : undefined;
+  };
   try {
     const sums = (await get(`${base}/checksums.txt`, AbortSignal.timeout(reachMs)))?.toString().split('\n') ?? [];
     const wanted = /^[0-9a-f]{64}/.exec(sums.find((one) => one.trim().endsWith(` ${archive}`))?.trim() ?? '')?.[0];
@@ -231,27 +242,9 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
     await run('tar', ['-xzf', join(folder, archive), '-C', folder, program]);
     return true;
   } finally {
-    await close();
+    // Nothing that matters is under way, and a connection to a silent host must not hold up the process.
+    await dispatcher.destroy();
   }
-};
-
-/** An HTTP client that knows proxies, which is loaded by the few that download. */
-const openClient = async (env: NodeJS.ProcessEnv) => {
-  const { EnvHttpProxyAgent, fetch } = await import('undici');
-  const dispatcher = new EnvHttpProxyAgent({
-    httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
-    httpsProxy: env.https_proxy ?? env.HTTPS_PROXY ?? '',
-    noProxy: env.no_proxy ?? env.NO_PROXY ?? '',
-    bodyTimeout: stallMs,
-  });
-  return {
-    get: async (url: string, signal: AbortSignal | null = null): Promise<Buffer | undefined> => {
-      const response = await fetch(url, { dispatcher, signal }).catch(() => undefined);
-      return response?.ok === true ? await response.arrayBuffer().then(Buffer.from, () => undefined) : undefined;
-    },
-    /** Nothing that matters is under way, and a connection to a silent host must not hold up the process. */
-    close: () => dispatcher.destroy(),
-  };
 };
 
 /** @throws CallsyncError TEMPORAL_CLI */

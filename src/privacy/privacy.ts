@@ -99,12 +99,11 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
   const sanitize = (observation: Observation): Observation => {
     const { rawHash: _rawHash, privacyVersion, ...unread } = observation;
     const order = unread.order ?? orderOf(observation);
-    const { fields, ...rest } = unread;
     // The receiver has been here.
-    if (privacyVersion === version && !(aliasField in fields.held)) return { ...unread, order };
-    const { fields: kept, aliases = [] } = sanitizeAll(fields);
-    const all = new Map([...(rest.aliases ?? []), ...aliases]);
-    return { ...rest, order, fields: kept, ...(all.size === 0 ? {} : { aliases: all }) };
+    if (privacyVersion === version && !(aliasField in unread.fields.held)) return { ...unread, order };
+    const { fields, aliases = [] } = sanitizeAll(unread.fields);
+    const all = new Map([...(unread.aliases ?? []), ...aliases]);
+    return { ...unread, order, fields, ...(all.size === 0 ? {} : { aliases: all }) };
   };
 
   /** Only bytes that say no more than their value stay. Undefined if no rule can read them. */

@@ -121,15 +121,11 @@ const replaceInUtterance = ({ fields, words, text, agrees }: Utterance, unsorted
 };
 
 /** Other text of a word, such as another spelling of it, goes with its value. */
-const relabel = (word: unknown, label: string): Fields => ({
-  ...Object.fromEntries(
-    Object.entries(isObject(word) ? word : {}).map(([name, value]) => [
-      name,
-      typeof value === 'string' ? further : value,
-    ]),
-  ),
-  value: label,
-});
+const relabel = (word: unknown, label: string): Fields => {
+  const sent = Object.entries(isObject(word) ? word : {});
+  const others = sent.map(([name, value]) => [name, typeof value === 'string' ? further : value]);
+  return { ...Object.fromEntries(others), value: label };
+};
 
 /** @param replacements in order, without overlaps. */
 const replaceText = (text: string, replacements: readonly (Place & { readonly label: string })[]): string => {

@@ -1,7 +1,7 @@
 /** Results on standard output, and the exit code of a command. This file also renders times and tables. */
 
 import { once } from 'node:events';
-import { type ErrorCode, errorCodes, nextSteps } from '../../lib/error-codes.ts';
+import { type ErrorCode, errorCodes } from '../../lib/error-codes.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { say } from '../../lib/say.ts';
 import { iso } from '../../lib/timestamps.ts';
@@ -83,12 +83,11 @@ export type Exit = keyof typeof exits;
 
 /** The next step of an error without a hint. */
 export const nextStep = (code: ErrorCode | 'UNEXPECTED'): string =>
-  nextSteps.get(code) ??
-  (code.startsWith('CONFIG')
+  code.startsWith('CONFIG')
     ? 'Correct the file, then run callsync config check.'
     : code.startsWith('USAGE')
       ? 'Run the same command with --help.'
-      : 'Run callsync doctor.');
+      : 'Run callsync doctor.';
 
 export const exitOf = (error: unknown): Exit => {
   if (!(error instanceof CallsyncError)) return 'unexpected';
