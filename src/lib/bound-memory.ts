@@ -24,8 +24,7 @@ export const limitGrowth = (percent: number): void => setFlagsFromString(`--heap
 /** Bytes that the space of young objects may grow to. */
 let mostYoung = 0;
 
-const youngBytes = (): number =>
-  getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
+const youngBytes = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
 
 const holdYoung = () => setFlagsFromString(`--semi-space-growth-factor=${youngBytes() < mostYoung ? 2 : 1}`);
 

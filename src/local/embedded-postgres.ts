@@ -30,8 +30,7 @@ const run = promisify(execFile);
 const owner = 'callsync';
 
 /** Derives one way: this password does not reveal the administrator's. */
-const ownerPassword = (adminPassword: string): string =>
-  createHmac('sha256', adminPassword).update(owner).digest('hex');
+const ownerPassword = (adminPassword: string) => createHmac('sha256', adminPassword).update(owner).digest('hex');
 
 /**
  * Creates the role and its database if they are missing. The owner creates the roles of receivers, analysts and queries, and

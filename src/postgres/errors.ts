@@ -87,8 +87,7 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
 export const isDriverError = (cause: unknown): boolean =>
   isState(String((cause as DriverError).code)) || !/_(ERROR|URL_INVALID)$/.test(matchFault(cause as DriverError).code);
 
-const causeOf = (error: unknown): DriverError =>
-  ((error instanceof CallsyncError ? error.cause : error) ?? {}) as DriverError;
+const causeOf = (error: unknown) => ((error instanceof CallsyncError ? error.cause : error) ?? {}) as DriverError;
 
 const stateOf = (error: unknown): unknown => (error instanceof CallsyncError ? causeOf(error).code : undefined);
 

@@ -70,8 +70,7 @@ export const listNamed = (fields: Readonly<Record<string, unknown>>, metadata: R
 };
 
 const twoLetters: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss', ø: 'oe', å: 'aa' };
-const inTwoLetters = (text: string): string =>
-  text.toLowerCase().replaceAll(/[äöüßøå]/g, (one) => twoLetters[one] ?? one);
+const inTwoLetters = (text: string) => text.toLowerCase().replaceAll(/[äöüßøå]/g, (one) => twoLetters[one] ?? one);
 
 /** Ways in which a value is said, as letters and digits. */
 const listForms = (value: string, countries: Countries): readonly string[] => {

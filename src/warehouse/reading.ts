@@ -92,8 +92,7 @@ const inRange = (
 
 const guardsSql = (dialect: QueryDialect, documents: boolean, range: GuardRange): string => {
   const { relation, micros, isAsked, ordered, joinCounts } = dialect;
-  const where = (alias: string): string =>
-    'callIds' in range ? isAsked(`${alias}.call_id`) : inRange(dialect, alias, range);
+  const where = (alias: string) => ('callIds' in range ? isAsked(`${alias}.call_id`) : inRange(dialect, alias, range));
   const children = childTables(documents).map(({ name }) => name);
   return `SELECT
   c.call_id AS call_id,

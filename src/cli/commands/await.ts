@@ -40,8 +40,7 @@ export const awaitedRange = (
   timeZone: string,
   now: number,
 ): Range => {
-  const instantOf = (moment: Moment): number =>
-    typeof moment === 'string' ? startOfDay(moment, timeZone) * 1000 : moment;
+  const instantOf = (moment: Moment) => (typeof moment === 'string' ? startOfDay(moment, timeZone) * 1000 : moment);
   if (lastWeek === true && from === undefined && to === undefined) {
     const today = Date.parse(new Intl.DateTimeFormat('sv-SE', { timeZone }).format(now));
     const monday = today - ((new Date(today).getUTCDay() + 6) % 7) * dayMs;

@@ -68,8 +68,7 @@ export const createAccess = (rules: {
 };
 
 /** Host name in a Host header, without the port. */
-const nameOf = (host: string): string | undefined =>
-  /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.exec(host.toLowerCase())?.[1];
+const nameOf = (host: string) => /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.exec(host.toLowerCase())?.[1];
 
 /** Bearer, or Basic as browsers ask for it. */
 const credentialsOf = (authorization = ''): { readonly name?: string; readonly secret: string } | undefined => {

@@ -81,8 +81,7 @@ export const readRangePart = async (
   let { proven = deps.windows.initial } = input.range;
   const isOpen = async (window: Range): Promise<readonly Range[]> =>
     input.force ? [window] : await uncoveredRanges(deps.store, { axis: input.axis, ...window });
-  const isSpent = (): boolean =>
-    totals.calls >= input.maxCalls || performance.now() - startedAt > input.maxSeconds * 1000;
+  const isSpent = () => totals.calls >= input.maxCalls || performance.now() - startedAt > input.maxSeconds * 1000;
   const { signal, attempt } = options;
   const readOpen = async (open: readonly Range[]): Promise<number> => {
     let calls = 0;

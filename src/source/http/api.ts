@@ -204,8 +204,7 @@ const asTrouble = (error: unknown, accessProven: boolean): CallsyncError => {
 };
 
 /** A used-up quota, which is also told by 403, needs no other token. */
-const isDenied = (response: HttpResponse): boolean =>
-  response.status === 403 && failureOf(response).code === 'ACCESS_DENIED';
+const isDenied = (response: HttpResponse) => response.status === 403 && failureOf(response).code === 'ACCESS_DENIED';
 
 /** Some services answer 403 to a token that has ended. A token as young as this has not, so few further ones are asked for. */
 const youngMs = 60_000;

@@ -124,8 +124,7 @@ const parseObject = (body: Buffer): Record<string, unknown> | undefined => {
 };
 
 /** Only the registered look of an OAuth error code is repeated: free text may hold anything. */
-const errorCode = (value: unknown): string | undefined =>
-  typeof value === 'string' && /^[a-z_]{3,40}$/.test(value) ? value : undefined;
+const errorCode = (value: unknown) => (typeof value === 'string' && /^[a-z_]{3,40}$/.test(value) ? value : undefined);
 
 const positive = (value: unknown): number | undefined => {
   const seconds = typeof value === 'string' ? Number.parseFloat(value) : value;

@@ -180,8 +180,7 @@ export const createMemoryLimit = (capacity: number = defaultBytes) => {
   let permits = 0;
   let held = 0;
 
-  const fits = (kind: string): boolean =>
-    permits === 0 || held + (expected.get(kind) ?? Number.POSITIVE_INFINITY) <= capacity;
+  const fits = (kind: string) => permits === 0 || held + (expected.get(kind) ?? Number.POSITIVE_INFINITY) <= capacity;
 
   const reserve = (kind: string) => {
     let size = expected.get(kind) ?? capacity;

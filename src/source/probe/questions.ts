@@ -315,8 +315,7 @@ export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra:
   say('time_resolution_ms', String(list.time_resolution_ms), 'likely', fractions);
 };
 
-const timesOf = (look: Look, field: string): Micros[] =>
-  look.records.flatMap((record) => parseTimestamp(record[field]) ?? []);
+const timesOf = (look: Look, field: string) => look.records.flatMap((record) => parseTimestamp(record[field]) ?? []);
 
 /** A range of times in the middle of the sample that holds some of its records but not all. */
 const partOf = (times: readonly Micros[]): readonly [Micros, Micros] | undefined => {

@@ -214,8 +214,7 @@ interface TableList {
 }
 
 /** Beginning of the staging tables of one warehouse: several may share a staging dataset. */
-const stagingPrefix = ({ dataset }: Pick<BigqueryWarehouseConfig, 'dataset'>): string =>
-  `callsync_staging_${dataset}__`;
+const stagingPrefix = ({ dataset }: Pick<BigqueryWarehouseConfig, 'dataset'>) => `callsync_staging_${dataset}__`;
 
 /** Works in `staging_dataset`, or in the dataset of the warehouse where none is configured. */
 export const createStaging = ({ config, rest, clock, pause }: Connection) => {

@@ -12,8 +12,7 @@ export const ensureViews = async (db: Database, schema: string, views: readonly 
   const changed = views.filter((view) => found.get(view.name)?.comment !== describeView(view));
   if (changed.length === 0) return [];
   const marts = { what: 'the marts', forMs: 0, hint: '; callsync tries again at the next start.' };
-  const apply = (statements: readonly string[]): Promise<void> =>
-    changeSchema({ db, layout: { schema } }, marts, runAll(statements));
+  const apply = (statements: readonly string[]) => changeSchema({ db, layout: { schema } }, marts, runAll(statements));
   try {
     await apply(viewStatements(schema, changed));
   } catch (error) {
