@@ -70,8 +70,8 @@ export const listConfigSchema = z.strictObject({
     .describe('Time axes that can cut the list. Without any, callsync reads all and cuts by `timestamp`.'),
   axis: a.text.describe('Axis of incremental reading; the end-of-processing axis, else the first, by default.'),
   order_param: a.text.describe('Query parameter that chooses the order.'),
-  time_format: oneOf(['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'], 'iso').describe(
-    'Format of bounds: ISO 8601 with or without milliseconds, or seconds or milliseconds since 1970.',
+  time_format: oneOf(['iso', 'iso_seconds', 'datetime', 'date', 'epoch_s', 'epoch_ms'], 'iso').describe(
+    'Format of bounds: ISO 8601 with or without milliseconds, `2026-01-31 23:59:59` or `2026-01-31` in UTC, or seconds or milliseconds since 1970.',
   ),
   time_resolution_ms: count(1).describe('Finest step of a bound, in milliseconds. callsync rounds windows outwards.'),
   bounds_slack_ms: natural(1_000).describe(

@@ -1,15 +1,18 @@
 /** Instants are integers: microseconds since 1970, so that nothing a service sends is rounded into another window. */
 export type Micros = number;
 
-export type TimeFormat = 'iso' | 'iso_seconds' | 'epoch_s' | 'epoch_ms';
+export type TimeFormat = 'iso' | 'iso_seconds' | 'datetime' | 'date' | 'epoch_s' | 'epoch_ms';
 
 const isoPattern =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,9})\d*)?)?\s*(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
+/** As mail and HTTP write times, such as `Mon, 04 Dec 2023 15:18:29 +0000`. */
+const mailPattern = /^([A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d ([+-]\d{4}|GMT|UTC)$/;
+
 /**
  * Microseconds of a time from a service, for list, ledger and warehouse alike.
- * Accepts ISO 8601: UTC without a zone, midnight without an hour, finer fractions cut. Accepts seconds, milliseconds
- * or microseconds since 1970, as a number or text. Undefined for anything else. Years 1685 to 2254 stay exact.
+ * Accepts ISO 8601: UTC without a zone, midnight without an hour, finer fractions cut. Accepts times of mail, and seconds,
+ * milliseconds or microseconds since 1970, as a number or text. Undefined for anything else. Years 1685 to 2254 stay exact.
  */
 export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (typeof value === 'number') return fromEpoch(value);
@@ -17,7 +20,7 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   const text = value.trim();
   if (/^\d{9,16}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
   const match = isoPattern.exec(text);
-  if (match === null) return undefined;
+  if (match === null) return fromMail(text);
   const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', sign, zoneHour = 0, zoneMinute = 0] =
     match;
   const at = new Date(0);
@@ -28,6 +31,9 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   const micros = at.getTime() * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
   return Number.isSafeInteger(micros) ? micros : undefined;
 };
+
+const fromMail = (text: string): Micros | undefined =>
+  mailPattern.test(text) ? Date.parse(text) * 1000 || undefined : undefined;
 
 /** Seconds below 1e11 (year 5138), milliseconds below 1e14, microseconds above. */
 const fromEpoch = (value: number): Micros | undefined => {
@@ -50,14 +56,19 @@ export const isoMicros = (micros: string): string => {
 /** Writes an instant as a bound, which must be a multiple of the format's step. */
 export const formatTimestamp = (micros: Micros, format: TimeFormat): string => {
   const ms = Math.floor(micros / 1000);
-  if (format === 'epoch_ms') return String(ms);
-  if (format === 'epoch_s') return String(Math.floor(ms / 1000));
-  const iso = new Date(ms).toISOString();
-  return format === 'iso' ? iso : iso.replace(/\.\d{3}Z$/, 'Z');
+  const text = new Date(ms).toISOString();
+  const [seconds = text] = text.split('.');
+  const written: Readonly<Record<TimeFormat, unknown>> = {
+    ...{ iso: text, iso_seconds: `${seconds}Z`, datetime: seconds.replace('T', ' '), date: dateOf(ms) },
+    ...{ epoch_ms: ms, epoch_s: Math.floor(ms / 1000) },
+  };
+  return String(written[format]);
 };
 
+const steps: Readonly<Partial<Record<TimeFormat, Micros>>> = { iso: 1_000, epoch_ms: 1_000, date: 86_400_000_000 };
+
 /** Finest step that a format can write, in microseconds. */
-export const formatStep = (format: TimeFormat) => (format === 'iso' || format === 'epoch_ms' ? 1_000 : 1_000_000);
+export const formatStep = (format: TimeFormat): Micros => steps[format] ?? 1_000_000;
 
 /** This machine's clock. */
 export const nowMicros = (): Micros => Date.now() * 1000;

@@ -117,6 +117,8 @@ const forms: readonly (readonly [value: unknown, at: number])[] = [
   ['2023-12-04T15:18:29+02:00', micros('2023-12-04T13:18:29Z')],
   ['2023-12-04T15:18:29-0530', micros('2023-12-04T20:48:29Z')],
   ['2023-12-04T15:18:29 +01', micros('2023-12-04T14:18:29Z')],
+  ['Mon, 04 Dec 2023 15:18:29 GMT', second],
+  ['4 Dec 2023 15:18:29 +0200', micros('2023-12-04T13:18:29Z')],
   ['2024-02-29T00:00:00Z', micros('2024-02-29T00:00:00Z')],
   ['2016-12-31T23:59:60Z', micros('2017-01-01T00:00:00Z')],
   ['1969-12-31T23:59:59.999999Z', -1],
@@ -139,7 +141,8 @@ test.each([
   ...'2023-13-01T00:00:00Z 2023-02-29T00:00:00Z 2023-02-29 2023-00-10T00:00:00Z 2023-12-04T24:00:00Z'.split(' '),
   ...'2023-12-04T10:60:00Z 2023-12-04T10:00:61Z 2023-12-04T10:00:00+24:00 2023-12-04T10:00:00+05:60'.split(' '),
   ...'2023-12-04T10:00:00ZZ ٢٠٢٣-12-04T10:00:00Z 0001-01-01T00:00:00Z 9999-12-31T23:59:59Z'.split(' '),
-  ...'1683-12-31T23:59:59Z'.split(' '),
+  '1683-12-31T23:59:59Z',
+  'Mon, 04 Foo 2023 15:18:29 GMT',
 ])('%j is none', (value) => {
   expect(parseTimestamp(value)).toBeUndefined();
 });
@@ -147,9 +150,10 @@ test.each([
 test('any instant that is exact comes back, and bounds are written as they are read', async () => {
   const exact = fc.date({ min: new Date('1685-01-01'), max: new Date('2255-01-01'), noInvalidDate: true });
   await forAll([exact], {}, (at) => expect(parseTimestamp(at.toISOString())).toBe(at.getTime() * 1000));
-  const forms = ['iso', 'iso_seconds', 'epoch_s', 'epoch_ms'] as const;
+  const forms = ['iso', 'iso_seconds', 'datetime', 'date', 'epoch_s', 'epoch_ms'] as const;
   const written = forms.map((form) => formatTimestamp(second + 123_000, form));
-  expect(written).toEqual(['2023-12-04T15:18:29.123Z', '2023-12-04T15:18:29Z', '1701703109', '1701703109123']);
+  const text = '2023-12-04T15:18:29.123Z 2023-12-04T15:18:29Z 2023-12-04_15:18:29 2023-12-04 1701703109 1701703109123';
+  expect(written.map((bound) => bound.replace(' ', '_'))).toEqual(text.split(' '));
   const ends = ['0001-01-01T00:00:00.000001Z', '1969-12-31T23:59:59.999999Z', '1970-01-01T00:00:00.001Z'];
   expect(['-62135596799999999', '-1', '1000'].map(isoMicros)).toEqual(ends);
 });

@@ -48,6 +48,7 @@ const middle = start + 45_000;
  * @param longestMs of a longer window, the list shows only so much, from its beginning or its end.
  * @param isOrdered whether the list is in the order of times.
  * @param restMs of the second window, from its first call on.
+ * @param tailMs of calls behind the upper bound that come, too.
  */
 const read = async (
   count: number,
@@ -55,13 +56,23 @@ const read = async (
   answer: Answer,
   more: Partial<
     Record<
-      'everyMs' | 'quietMs' | 'longestMs' | 'laterCap' | 'times' | 'stepMs' | 'early' | 'late' | 'restMs' | 'most',
+      | 'everyMs'
+      | 'quietMs'
+      | 'longestMs'
+      | 'laterCap'
+      | 'times'
+      | 'stepMs'
+      | 'early'
+      | 'late'
+      | 'restMs'
+      | 'most'
+      | 'tailMs',
       number
     >
   > & { isOrdered?: boolean; shows?: string; memory?: Memory<KeptFacts> } = {},
 ) => {
   const { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = more;
-  const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0, most = 20 } = more;
+  const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0, most = 20, tailMs = 0 } = more;
   const { restMs = Math.max(3_600_000, 4 * count * everyMs) } = more;
   const later = middle + quietMs;
   const calls = Array.from({ length: count }, (_, n) => (n < early ? start + n * 1000 : later + (n - early) * everyMs));
@@ -78,7 +89,7 @@ const read = async (
       const pageSize = Math.min(most, Number(size));
       const [asked = 0, last = 0] = [from, to].map((bound) => Math.floor(Date.parse(bound ?? '') / stepMs) * stepMs);
       const first = shows === 'end' ? Math.max(asked, last - longestMs) : asked;
-      const isInside = (at: number): boolean => at >= first && at <= Math.min(last, first + longestMs);
+      const isInside = (at: number): boolean => at >= first && at <= Math.min(last + tailMs, first + longestMs);
       const inside = calls.slice(page === '1' ? 0 : late).filter(isInside);
       const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
       const records = inside
@@ -304,8 +315,13 @@ test.each<[number, string, object?]>([
   expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
 });
 
-test.each([true, false])('a list by days that shows all of it is complete (from_inclusive: %s)', (from_inclusive) =>
-  readAll(90, { ...days, from_inclusive }, everything, byDays),
+const some = { early: 5, times: 1 };
+test.each([
+  [true, 0],
+  [false, 0],
+  [true, 24 * hour - 1],
+])('a list by days that shows all of it is complete (from_inclusive: %s, %i ms behind the last)', (inclusive, tailMs) =>
+  readAll(90, { ...days, from_inclusive: inclusive, time_format: 'date' }, everything, { ...byDays, ...some, tailMs }),
 );
 
 test('a list whose every record is refused, for a number that JSON does not have, is read in long windows', async () => {

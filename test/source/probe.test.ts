@@ -130,7 +130,9 @@ test('a probe tries the names of window parameters that the user passes', async 
 });
 
 type Query = Record<string, string>;
-const odd = Array.from({ length: 40 }, (_, index) => ({ unique_id: `c${index}`, status: 'void' }));
+const odd = Array.from({ length: 40 }, (_, hour) => {
+  return { unique_id: `c${hour}`, timestamp: new Date(Date.UTC(2024, 6, 1, hour)).toISOString(), status: 'void' };
+});
 const rows = (from: number | string, size: number | string = 12) => ({ data: odd.slice(+from, +from + +size) });
 const serveOdd = (answer: (query: Query) => object) =>
   serve(withTokens((_, response, url) => json(response, 200, answer(Object.fromEntries(url.searchParams)))));
@@ -141,7 +143,15 @@ const lead = (at: string | undefined, key: string, before = 'n') => {
   return { ...rows(from), ...(from < 28 && { [key]: `${before}${from + 12}` }) };
 };
 
+/** Takes bounds of one form alone. */
+const timed = ({ from = '', to = '' }: Query) => {
+  const [after, before] = [from, to].map((bound) => `${bound.replace(' ', 'T')}.`);
+  const isInside = ({ timestamp: at }: { timestamp: string }) => at >= `${after}` && at <= `${before}999Z`;
+  return { data: / /.test(from) ? odd.filter(isInside) : odd };
+};
+
 test.each<[string, (query: Query) => object, object, [string][]?]>([
+  ['bounds without a zone', timed, { time_format: 'datetime' }],
   ['pages as the user says', oddPages, { page_param: 'seite', size_param: 'anzahl' }, [['seite'], ['anzahl']]],
   ['pages of a fixed size', ({ page = 1 }) => rows((+page - 1) * 12), { style: 'page', page_param: 'page' }],
   ['rows of a fixed number', ({ offset = 0 }) => rows(offset), { style: 'offset', offset_param: 'offset' }],
@@ -149,10 +159,10 @@ test.each<[string, (query: Query) => object, object, [string][]?]>([
   ['a key with a dot', ({ $at }) => lead($at, '@odata.nextLink', '?$at='), { next_path: '@odata.nextLink' }],
   ['another host', ({ at }) => lead(at, 'next', 'http://internal/calls?at='), { next_path: 'next' }],
   ['a cursor by its name', ({ next_page_id }) => lead(next_page_id, 'next_page_id'), { cursor_param: 'next_page_id' }],
-])('a probe finds out how to read all of a list with %s', async (_, answer, pagination, names = []) => {
+])('a probe finds out how to read all of a list with %s', async (_, answer, found, names = []) => {
   const { source } = await serveOdd(answer);
   const { list } = await probeSource({ config: source.config, names });
-  expect(list.pagination).toMatchObject(pagination);
+  expect({ ...list, ...list.pagination }).toMatchObject(found);
   expect(await readAll(openSource({ ...source.config, list }))).toHaveLength(odd.length);
 });
 

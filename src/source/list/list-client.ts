@@ -75,17 +75,27 @@ const endsBefore = async (asking: Asking, query: ListQuery, request: PageRequest
   return size <= asking.learned.page;
 };
 
+/** Asks for a page that may be behind the end. If the service has forgotten where its own lead ended, a shorter window needs fewer leads. */
+const askFurther = async (
+  asking: Asking,
+  query: ListQuery,
+  request: PageRequest,
+  { isAtTotal, behind }: { readonly isAtTotal: boolean; readonly behind: number | undefined },
+) => {
+  const isLed = asking.pagination.leadsOn === true && request.index > 0 && !isAtTotal;
+  const accept = isAtTotal || isLed || request.behind !== undefined ? beyondTheEnd : [];
+  const answer = await ask(asking, query, request, { accept, askAgain: isLed || behind !== undefined });
+  if (isLed && answer.isRefused) throw refusedAmid(answer.url);
+  return answer;
+};
+
 /** @param before total that came with the page before; its own is the one that matched the query when it was made. */
 const fetchPage = async (asking: Asking, query: ListQuery, request: PageRequest, before?: number) => {
   const { emptyBefore = 0, known = request.offset, index } = request;
   const isAtTotal = index > 0 && known === before;
   const behind = isAtTotal || emptyBefore > 0 ? undefined : request.behind;
-  // The service has forgotten where its own lead ended: a shorter window needs fewer of them.
-  const isLed = asking.pagination.leadsOn === true && index > 0 && !isAtTotal;
-  const accept = isAtTotal || isLed || request.behind !== undefined ? beyondTheEnd : [];
-  const answer = await ask(asking, query, request, { accept, askAgain: isLed || behind !== undefined });
+  const answer = await askFurther(asking, query, request, { isAtTotal, behind });
   const { response, value, observedAt, url, isRefused } = answer;
-  if (isLed && isRefused) throw refusedAmid(url);
   const refusedBehind = isRefused ? behind : undefined;
   const isShownEnd = refusedBehind !== undefined && (await endsBefore(asking, query, request, refusedBehind));
   const { page, emptyAtEnd, totalIsProven } = asking.learned;

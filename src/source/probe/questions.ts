@@ -264,7 +264,7 @@ export const takeSample = async ({ session }: Inquiry, { size_param, size }: Pag
 };
 
 const farFuture = Date.UTC(2999, 0, 1) * 1000;
-const formats: readonly TimeFormat[] = ['iso', 'epoch_ms', 'epoch_s', 'iso_seconds'];
+const formats: readonly TimeFormat[] = ['iso', 'epoch_ms', 'epoch_s', 'iso_seconds', 'datetime'];
 
 /**
  * Finds the parameters that cut the list by time, the record field of each, and the meaning of their bounds.
@@ -280,8 +280,8 @@ export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra:
       const asked = await session.look({ ...sized, ...allAt(froms, formatTimestamp(farFuture, format)) });
       return asked.isRefusal || asked.records.length === 0;
     };
-  let effective = await findEffective(names, hidesAll('iso'));
-  if (effective.length === 0) effective = await findEffective(names, hidesAll('epoch_ms'));
+  let effective: BoundNames[] = [];
+  for (const format of formats) if (effective.length === 0) effective = await findEffective(names, hidesAll(format));
   const found: FoundAxis[] = [];
   for (const one of effective) {
     const axis = await identifyAxis(sample, one, formats);

@@ -270,8 +270,8 @@ const readRows = (list: ListConfig, query: ListQuery, { observedAt }: Page, part
     const isInside =
       observation !== undefined && (!window || at === undefined || (at >= window.from && at < window.to));
     const distance = asked === undefined || at === undefined ? 0 : outsideBounds(asked, at);
-    /** Microseconds outside the bounds that were sent; 0 where it is no further than the list may print times. */
-    const beyond = distance > list.bounds_slack_ms * 1000 ? distance : 0;
+    /** Microseconds outside the bounds that were sent; 0 where it is no further than times are printed, or than a step of a bound. */
+    const beyond = distance > Math.max(list.bounds_slack_ms * 1000, boundStep(list)) ? distance : 0;
     return { ...observed, key, bytes, mark, isInside, beyond };
   });
 };
