@@ -84,7 +84,7 @@ const read = async (
     (url) => {
       if (url.pathname !== '/calls') return invalid;
       requests++;
-      const { from, to, page: number = '1', size = most, offset: given } = Object.fromEntries(url.searchParams);
+      const { from = '0', to, page: number = '1', size = most, offset: given } = Object.fromEntries(url.searchParams);
       const page = number.replace('/', '');
       const pageSize = Math.min(most, Number(size));
       const [asked = 0, last = 0] = [from, to].map((bound) => Math.floor(Date.parse(bound ?? '') / stepMs) * stepMs);
@@ -313,6 +313,12 @@ test.each<[number, string, object?]>([
   const { seen, problems } = await read(45, days, everything, times);
   expect(seen).toBeLessThan(45);
   expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
+});
+
+test('a list that ignores a lower bound is reported after few requests', async () => {
+  const ignoring = { ...paged, cursor_fields: cursor_fields.map((axis) => ({ ...axis, from_param: 'form' })) };
+  const { seen, problems, requests } = await read(45, ignoring, everything);
+  expect([seen, problems.length > 0, requests < 300]).toEqual([45, true, true]);
 });
 
 const some = { early: 5, times: 1 };

@@ -127,6 +127,8 @@ function* compareWithHalves(view: View, query: WindowQuery, pass: Listing): Judg
     if (holdsAll || endsInDoubt(view, listing) || endsFull(view, listing)) suspects.push({ window, listing });
   }
   if (further.size > 0) return (yield* isCame(view, query, pass.rows, further.size)) ? 'changed' : 'found';
+  // Both halves of a list that ignores a bound hold all calls, and so do their halves.
+  if (suspects.length > 1 && suspects.some(({ listing }) => listing.outOfBounds > 0)) return 'unclear';
   for (const { window, listing } of suspects) {
     const inside = yield* compareWithHalves(view, { ...query, window }, listing);
     if (inside !== 'none') return inside;

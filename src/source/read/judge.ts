@@ -111,7 +111,7 @@ function* judgeOpen(view: View, query: OpenQuery): Judge<Done | Cut> {
     case 'unclear': {
       const detail = endsInDoubt(view, pass)
         ? `gave ${countOf(pass.ids.size, 'call')}, ends with a page that the service refuses, and cannot be split for comparison. Set source.list.total_path or source.list.pagination.size_param.`
-        : `gave ${countOf(pass.ids.size, 'call')}, as many as any query, and cannot be split for comparison. Set source.list.max_results to the cap of the service.`;
+        : `gave ${countOf(pass.ids.size, 'call')}, as many as any query, and cannot be split for comparison. Set source.list.max_results to the cap of the service, or correct from_param and to_param of source.list.cursor_fields.`;
       return truncated('the service may have more calls than it returns', detail, pass);
     }
   }
