@@ -152,6 +152,12 @@ const timed = ({ from = '', to = '' }: Query) => {
 
 test.each<[string, (query: Query) => object, object, [string][]?]>([
   ['bounds without a zone', timed, { time_format: 'datetime' }],
+  [
+    'bounds as filters',
+    (q) => timed({ from: q['filter[from]'] ?? '', to: q['filter[to]'] ?? '' }),
+    { time_format: 'datetime' },
+  ],
+  ['a total of records', () => ({ ...rows(0, 99), meta: { 'record-count': 40 } }), { total_path: 'meta.record-count' }],
   ['pages as the user says', oddPages, { page_param: 'seite', size_param: 'anzahl' }, [['seite'], ['anzahl']]],
   ['pages of a fixed size', ({ page = 1 }) => rows((+page - 1) * 12), { style: 'page', page_param: 'page' }],
   ['rows of a fixed number', ({ offset = 0 }) => rows(offset), { style: 'offset', offset_param: 'offset' }],

@@ -42,7 +42,7 @@ const candidates = {
     ),
   exclude: 'exclude exclude_fields excludeFields omit without fields_exclude'.split(' '),
   bounds:
-    'timestamp_from,timestamp_to qualified_from,qualified_to from,to since,until start,end start_date,end_date start_time,end_time created_after,created_before date_from,date_to dateFrom,dateTo from_date,to_date startDate,endDate startTime,endTime fromDate,toDate after,before updated_after,updated_before updated_from,updated_to created_from,created_to processed_from,processed_to begin,finish'
+    'timestamp_from,timestamp_to qualified_from,qualified_to from,to since,until start,end start_date,end_date start_time,end_time created_after,created_before date_from,date_to dateFrom,dateTo from_date,to_date startDate,endDate startTime,endTime fromDate,toDate after,before updated_after,updated_before updated_from,updated_to created_from,created_to processed_from,processed_to begin,finish fromDateTime,toDateTime startDateTime,endDateTime from_datetime,to_datetime started_after,started_before filter[from],filter[to] created[gte],created[lte] created_at[gt],created_at[lt] StartTime>,StartTime<'
       .split(' ')
       .map((pair) => pair.split(',') as unknown as BoundNames),
 } as const;
@@ -210,7 +210,7 @@ export const findCounted = async (
 };
 
 const totalName =
-  /(^|[._])(total|count|total_?count|total_?(items|results|records|elements|hits)|nb_?(hits|results)|found|matches|hits)$/i;
+  /(^|[._])(total|count|total_?count|total_?(items|results|records|elements|hits|size|rows|calls)|(records?|items|calls|rows)[-_]?(count|total)|nb_?(hits|results)|found|matches|hits)$/i;
 
 /** A total is a number beside the records, or in a header, that does not shrink when the page is made shorter. */
 const findTotal = ({ base }: Inquiry, short: Look, isShorter: boolean) => {
