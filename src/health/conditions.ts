@@ -33,8 +33,7 @@ interface Definition {
 }
 
 /** @param error a code, or a text that begins with one */
-export const because = (error: string | null | undefined): string =>
-  error == null ? '' : ` (${error.replace(/\.$/, '')})`;
+export const because = (error: string | null | undefined) => (error == null ? '' : ` (${error.replace(/\.$/, '')})`);
 /** A failure shows after so long: early enough that readers see it within a minute. A delay without a failure may be the pace of the configuration. */
 const failureShownAfter = 45;
 const warehouseOf = ({ warehouses }: Readings, name: string | undefined) => warehouses.find((one) => one.name === name);

@@ -61,8 +61,7 @@ export interface LongRun<Progress> {
 }
 
 /** Names of the configured warehouses. */
-export const namesOf = ({ targets }: Pick<IngestDeps, 'targets'>): readonly string[] =>
-  targets.map(({ warehouse }) => warehouse.name);
+export const namesOf = ({ targets }: Pick<IngestDeps, 'targets'>) => targets.map(({ warehouse }) => warehouse.name);
 
 /**
  * Result of work with one warehouse. Undefined if the warehouse is away; callsync logs this and tries again later.

@@ -396,8 +396,7 @@ export const withSessionLock = async <T>(
 };
 
 /** Until the end of the transaction. */
-export const lockName = (tx: Queryable, name: string): Promise<unknown> =>
-  tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
+export const lockName = (tx: Queryable, name: string) => tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
 
 /** Does short work under the lock, in a new transaction, or in the given transaction until its end. */
 export const withLock = async <T>(db: Database | Transaction, name: string, work: () => Promise<T>): Promise<T> => {

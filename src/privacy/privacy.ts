@@ -31,8 +31,7 @@ export interface PrivacyKeys {
   readonly seal: Bytes | undefined;
 }
 
-export const asBuffer = ({ buffer, byteOffset, byteLength }: Bytes): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
+export const asBuffer = ({ buffer, byteOffset, byteLength }: Bytes) => Buffer.from(buffer, byteOffset, byteLength);
 
 /** Only such numbers can lie beyond a double's range; a replacer costs as much as all else. */
 const mayOverflow = /[eE]\+?\d{3}|\d{309}/;

@@ -62,8 +62,7 @@ export type Aliases = Map<string, string>;
 export const aliasField = 'callsync:token_aliases';
 
 /** A value as it joins: nobody hears O from zero in an IBAN. */
-export const joinedValue = (kind: TokenKind, value: string): string =>
-  kind === 'iban' ? value.replaceAll('O', '0') : value;
+export const joinedValue = (kind: TokenKind, value: string) => (kind === 'iban' ? value.replaceAll('O', '0') : value);
 
 export const makeTokens = ([present, ...former]: TokenKeys, kind: TokenKind, value: string): Tokens => [
   makeToken(present, kind, joinedValue(kind, value)),

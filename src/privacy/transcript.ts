@@ -48,8 +48,7 @@ const readUtterance = (item: unknown) => {
 type Utterance = ReturnType<typeof readUtterance>;
 
 /** @param callData the list of utterances; anything else has none. */
-export const readUtterances = (callData: unknown): readonly Utterance[] =>
-  Array.isArray(callData) ? callData.map(readUtterance) : [];
+export const readUtterances = (callData: unknown) => (Array.isArray(callData) ? callData.map(readUtterance) : []);
 
 /**
  * Replaces the findings in their utterances. Other utterances stay the same objects.

@@ -7,8 +7,7 @@ import { listDayRows, readCoverage } from './coverage.ts';
 export type Report = Awaited<ReturnType<typeof readReport>>;
 
 /** Whether a day counts as proven: healed differences are none. */
-export const isProven = ({ state }: Pick<Report['days'][number], 'state'>): boolean =>
-  state === 'proven' || state === 'healed';
+export const isProven = ({ state }: Pick<Report['days'][number], 'state'>) => state === 'proven' || state === 'healed';
 
 /** Of a day without a comparison of its own. */
 const unknown = Object.fromEntries(counts.map((name) => [name, null])) as Record<keyof DayComparisons, null>;

@@ -12,8 +12,7 @@ export const hash32 = (a: number, b: number, c = 0): number => {
 };
 
 /** A number in [0, 1) that depends on nothing but its arguments. */
-export const fraction = (seed: number, index: number, salt: number): number =>
-  hash32(seed, index, salt) / 0x1_0000_0000;
+export const fraction = (seed: number, index: number, salt: number) => hash32(seed, index, salt) / 0x1_0000_0000;
 
 /** A stream of numbers in [0, 1). */
 export const randomStream = (seed: number): (() => number) => {

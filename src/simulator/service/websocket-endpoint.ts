@@ -7,8 +7,7 @@ import { type Counters, countOne } from '../control/stats.ts';
 import type { TokenStore } from './token-endpoint.ts';
 
 /** The address of the other end; IPv4 as such, also on a socket for both families. */
-export const addressOf = (request: IncomingMessage): string =>
-  (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+export const addressOf = (request: IncomingMessage) => (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
 
 export type WebSocketEndpoint = ReturnType<typeof openWebSocketEndpoint>;
 

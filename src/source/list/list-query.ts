@@ -49,8 +49,7 @@ export const axisOf = (list: ListConfig, name: string): AxisConfig => {
 };
 
 /** The axis on which nothing joins a past window, where the service has one. */
-export const endOfProcessingAxis = (list: ListConfig): AxisConfig | undefined =>
-  axesOf(list).find((axis) => axis.end_of_processing);
+export const endOfProcessingAxis = (list: ListConfig) => axesOf(list).find((axis) => axis.end_of_processing);
 
 /** Axis of incremental reading: the configured one, else the end of processing, else the first. */
 export const defaultAxis = (list: ListConfig): AxisConfig =>
@@ -64,8 +63,7 @@ export const otherAxis = (list: ListConfig, name: string): AxisConfig | undefine
   list.cursor_fields.find((axis) => axis.name !== name && isCuttable(axis));
 
 /** Step of the bounds in microseconds: the coarser of the format's and the API's resolution. */
-export const boundStep = (list: ListConfig): Micros =>
-  Math.max(formatStep(list.time_format), list.time_resolution_ms * 1000);
+export const boundStep = (list: ListConfig) => Math.max(formatStep(list.time_format), list.time_resolution_ms * 1000);
 
 /** Whether the list can be asked without its large fields (`source.list.exclude`). */
 export const canLeaveOut = (list: ListConfig): boolean => list.exclude_param !== undefined && list.exclude.length > 0;

@@ -54,8 +54,7 @@ export const readCoveredBands = async (db: Queryable, axis: string): Promise<Cov
   await db.query<CoveredBand>`SELECT band, kind, ${toMicros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = ${axis}`;
 
 /** When re-reading began on an axis; the first call says that it begins now. */
-export const trackRereads = (db: Queryable, axis: string, now: number): Promise<number> =>
-  keepMeta(db, `rereads_since:${axis}`, now);
+export const trackRereads = (db: Queryable, axis: string, now: number) => keepMeta(db, `rereads_since:${axis}`, now);
 
 /** Bands of a plan that is carried out. `at` = when it was made. */
 type CarriedOut = {

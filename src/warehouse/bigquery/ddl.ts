@@ -26,8 +26,7 @@ export interface Relation {
 export type Layout = Pick<BigqueryWarehouseConfig, 'documents' | 'api_endpoint'>;
 
 /** The emulator's decimals end at 38 digits in all; there they are kept as text, so that no digit is lost. */
-export const decimalTypeOf = (layout: Layout): 'BIGNUMERIC' | 'STRING' =>
-  layout.api_endpoint === undefined ? 'BIGNUMERIC' : 'STRING';
+export const decimalTypeOf = (layout: Layout) => (layout.api_endpoint === undefined ? 'BIGNUMERIC' : 'STRING');
 
 const columnTypes = {
   text: 'STRING',

@@ -1,6 +1,6 @@
 /** The logical tables in PostgreSQL: names and types. */
 
-import type { Column, ColumnType, Table, TableDefinition } from '../../../schemas/tables.ts';
+import type { Column, ColumnType, TableDefinition } from '../../../schemas/tables.ts';
 import { columnsOf as logicalColumnsOf, tables } from '../../../schemas/tables.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 
@@ -48,8 +48,7 @@ export const wordArrays = (row: string): readonly string[] => [
 ];
 
 /** The tables that this layout has. */
-export const tablesOf = (layout: Layout): readonly Table[] =>
-  tables.filter((table) => table.name !== 'documents' || layout.documents);
+export const tablesOf = (layout: Layout) => tables.filter((table) => table.name !== 'documents' || layout.documents);
 
 /** Physical columns of a table; calls end with the guard. */
 export const columnsOf = (table: TableDefinition): readonly PhysicalColumn[] =>

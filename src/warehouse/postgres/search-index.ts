@@ -275,8 +275,7 @@ export const createIndex = async (schema: Schema, onProgress: (indexedCalls: num
   await db.query(`VACUUM (ANALYZE) ${names(layout).table}`);
 };
 
-export const dropIndex = (schema: Schema): Promise<void> =>
-  changeSchema(schema, whenUnlocked, runAll(indexSql(schema.layout).drop));
+export const dropIndex = (schema: Schema) => changeSchema(schema, whenUnlocked, runAll(indexSql(schema.layout).drop));
 
 /** The schema of the extension, which is created where it is missing. */
 const ensureUnaccent = async ({ db, layout }: Schema): Promise<string> => {
