@@ -34,6 +34,8 @@ const unlessEmpty =
     of.records.length === 0 ? nothing : counted(of);
 
 const middle = start + 45_000;
+type Spans = `${'every' | 'quiet' | 'longest' | 'step' | 'rest' | 'tail'}Ms`;
+type Sizes = Partial<Record<Spans | 'laterCap' | 'times' | 'early' | 'late' | 'most', number>>;
 
 /**
  * A list of `count` calls, one a second; reads it in two windows.
@@ -54,22 +56,7 @@ const read = async (
   count: number,
   list: SourceConfigInput['list'],
   answer: Answer,
-  more: Partial<
-    Record<
-      | 'everyMs'
-      | 'quietMs'
-      | 'longestMs'
-      | 'laterCap'
-      | 'times'
-      | 'stepMs'
-      | 'early'
-      | 'late'
-      | 'restMs'
-      | 'most'
-      | 'tailMs',
-      number
-    >
-  > & { isOrdered?: boolean; shows?: string; memory?: Memory<KeptFacts> } = {},
+  more: Sizes & { isOrdered?: boolean; shows?: string; memory?: Memory<KeptFacts> } = {},
 ) => {
   const { everyMs = 1000, quietMs = 0, longestMs = Number.POSITIVE_INFINITY, shows = 'beginning' } = more;
   const { laterCap = count, times = 1, stepMs = 1, early = 45, late = 0, most = 20, tailMs = 0 } = more;

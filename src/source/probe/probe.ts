@@ -63,9 +63,9 @@ export const probeSource = async (options: ProbeOptions) => {
       say('the rest', 'not asked', 'unknown', `the ${session.limit} allowed requests were used up`);
     }
     const headers = [...session.rateHeaders].join(', ') || 'none';
-    say('rate-limit headers', headers, 'sure', `over ${session.used} answers`);
+    say('rate-limit headers', headers, 'sure', `over ${session.used()} answers`);
     const list = listConfigSchema.parse(inquiry.list);
-    return { findings, list, authScheme, tokenFormat, preset, requests: session.used, maxRequests, complete };
+    return { findings, list, authScheme, tokenFormat, preset, requests: session.used(), maxRequests, complete };
   } finally {
     await source.close();
   }

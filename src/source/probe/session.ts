@@ -73,9 +73,7 @@ export const createProbeSession = (api: Api, list: Pick<ListConfig, 'path' | 'pa
       ask(question instanceof URL ? question : api.address(path, Object.entries(question))),
     /** How the list begins now, without parameters. */
     front: (again?: boolean) => ask(api.address(list.path, Object.entries(list.params)), again),
-    get used() {
-      return used();
-    },
+    used,
     limit,
     rateHeaders,
   };
