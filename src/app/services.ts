@@ -218,7 +218,7 @@ const sealKey = ({ privacy }: KeySettings): StoreKey | undefined => {
 };
 
 /** @throws CallsyncError CONFIG_SECRET, or the code of a key that is too short */
-const listKeys = (config: KeySettings) => [tombstoneKey(config), proofKey(config), ...listPrivacyKeys(config)];
+export const listKeys = (config: KeySettings) => [tombstoneKey(config), proofKey(config), ...listPrivacyKeys(config)];
 
 /** Keys of a receiver; none without privacy rules. @throws CallsyncError as `listKeys` */
 export const listPrivacyKeys = (config: KeySettings): readonly StoreKey[] => {

@@ -130,6 +130,12 @@ test('doctor says what is wrong with each part, and goes on with the others', as
   expect(Object.values(found).filter(({ outcome, hint }) => outcome === 'failed' && !hint)).toEqual([]);
 });
 
+test('doctor names a key that is lost or is another one, before the next start of a worker refuses it', async () => {
+  await (await openStoreService(servicesOf())).checkKeys();
+  const found = await examine({ store: { data_dir: `${dataDir}/without` } });
+  expect(found.store).toMatchObject({ ...said('failed', 'not the key of this store', 'Replace'), exitCode: 3 });
+});
+
 test('doctor names a wrong place of the records, and a clock that is off', async () => {
   const now = new Date(Date.now() + 600_000).toISOString();
   const off = await openSimulator({ calls: { count: 5 }, clock: { now } });

@@ -190,4 +190,8 @@ test('the command writes both files, and checks them without a configuration', a
     expect(await folder.run(['coverage', ...more])).toMatchObject({ code: 5, stdout });
   // Other months are signed.
   expect(await folder.run(['report', '--month', '2026-02'])).toMatchObject({ code: 0 });
+  const store = { url: database.url, proof_key_file: await folder.write('other.key', 'o'.repeat(32)) };
+  await folder.configure({ ...withoutService(database.url), store });
+  const refused = { code: 3, stderr: expect.stringContaining('PROOF_KEY') };
+  expect(await folder.run(['report', '--month', '2026-02'])).toMatchObject(refused);
 });

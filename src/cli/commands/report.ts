@@ -32,6 +32,7 @@ export default group({
         const now = nowMicros();
         const range = { from: month.from, to: Math.min(month.to, now) };
         if (range.from >= range.to) throw terminal('USAGE_RANGE', 'The month has not begun.');
+        await store.checkKeys();
         const altered = await describeAltered(store, range);
         if (altered !== undefined) throw terminal('PROOF_ALTERED', `The report is not signed. ${altered}`);
         const warehouses = Object.keys(config.warehouses);

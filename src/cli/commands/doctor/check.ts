@@ -10,7 +10,7 @@ import { checkTimeZone, createWarehouse } from '../../../app/activity-deps.ts';
 import { readNow } from '../../../app/open-health.ts';
 import { openRules } from '../../../app/open-rules.ts';
 import { claimSource } from '../../../app/open-source.ts';
-import { configuredStore, listPrivacyKeys, requireKeyFile, type Services } from '../../../app/services.ts';
+import { configuredStore, listKeys, listPrivacyKeys, requireKeyFile, type Services } from '../../../app/services.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
 import { judge } from '../../../health/conditions.ts';
 import { countOf } from '../../../lib/count-of.ts';
@@ -75,7 +75,10 @@ export const runChecks = async (checks: Checks, { deadlineMs }: { readonly deadl
       const controller = new AbortController();
       const checked = run(controller.signal).catch(findingOf);
       const found = await withinTime(checked, deadlineMs, () => controller.abort()).catch(() =>
-        silent(`No result within ${deadlineMs / 1000} s.`, 'Check DNS, proxy and firewall of this machine.'),
+        silent(
+          `No result within ${deadlineMs / 1000} s.`,
+          'Check DNS, proxy and firewall of this machine, and long transactions of PostgreSQL.',
+        ),
       );
       const ms = Math.round(performance.now() - started);
       return [found].flat().map((finding) => ({ check: name, ...(finding as Finding), ms }));
@@ -123,6 +126,8 @@ export const receiverChecks = ({ config }: Services<ReceiverConfig>, opening: Pr
 
 const checkStore = async (store: Store, config: Config): Promise<Finding> => {
   await claimSource(store, config, 'look');
+  // A store that no worker has used takes the keys of the first.
+  if (await store.has`SELECT 1 FROM token_keys`) await compareKeys(store, listKeys(config));
   const { version, fsync, commit } = await store.row<{ version: string; fsync: string; commit: string }>`
       SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
              current_setting('synchronous_commit') AS commit`;
