@@ -209,10 +209,11 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
   const archive = `temporal_cli_${version}_${process.platform}_${architecture}.tar.gz`;
   // Knows proxies, and is loaded by the few that download.
   const { EnvHttpProxyAgent, fetch } = await import('undici');
+  const ofEither = (name: string): string => env[name.toLowerCase()] ?? env[name] ?? '';
   const dispatcher = new EnvHttpProxyAgent({
-    httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
-    httpsProxy: env.https_proxy ?? env.HTTPS_PROXY ?? '',
-    noProxy: env.no_proxy ?? env.NO_PROXY ?? '',
+    httpProxy: ofEither('HTTP_PROXY'),
+    httpsProxy: ofEither('HTTPS_PROXY'),
+    noProxy: ofEither('NO_PROXY'),
     bodyTimeout: stallMs,
   });
   const get = async (url: string, signal: AbortSignal | null = null): Promise<Buffer | undefined> => {

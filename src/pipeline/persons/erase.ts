@@ -249,16 +249,13 @@ export interface ErasureReceipt {
   readonly purged?: Purged;
   /** Records in quarantine that only the holder of the private key can look into, and calls whose documents are lost. */
   readonly sealed: number;
-  /** Result of the search afterwards. */
-  readonly found?: ErasureCheck;
+  /** Counts of unheld data after the erasure; all are 0, or the receipt is not signed. `heldTexts`: those that a hold keeps. */
+  readonly found?: Awaited<ReturnType<typeof search>>['found'];
   /** Copies that platforms keep for a while, and until when; `until` is null where only its own settings say so. */
   readonly copies: readonly PlatformCopy[];
   /** Place of the receipt in the chain that `callsync verdicts` checks; a dry run has none. */
   readonly proof?: receipts.ReceiptProof;
 }
-
-/** Counts of unheld data after the erasure. The receipt is signed if all are 0. `heldTexts`: those that a hold keeps. */
-type ErasureCheck = Awaited<ReturnType<typeof search>>['found'];
 
 interface WarehouseCheck {
   readonly name: string;

@@ -6,9 +6,6 @@ import { parseTimestamp } from '../../lib/timestamps.ts';
 import { type Queryable, type Transaction, toMicros, toTimestamp, unnest } from '../../postgres/database.ts';
 import { keepMeta } from '../meta.ts';
 
-/** Start of the age of a change: the end of processing, or the call's own time. */
-type LateBasis = 'processed' | 'timestamp';
-
 /** Changes made before `coveredAt` have been looked for. */
 export type CoveredBand = { readonly band: number; readonly kind: 'all' | 'sample'; readonly coveredAt: number };
 
@@ -34,10 +31,11 @@ export const recordLateChanges = async (
 };
 
 /**
- * Late changes of the last 12 months by bucket of age, youngest first.
+ * Late changes of the last 12 months by bucket of age, youngest first. The age starts at the end of processing, or at the call's
+ * own time.
  * `weight` = the changes, each divided by the share of windows in which it could have been seen.
  */
-export const readLateChanges = (db: Queryable, basis: LateBasis) =>
+export const readLateChanges = (db: Queryable, basis: 'processed' | 'timestamp') =>
   db.query<Record<'bucket' | 'changes' | 'weight', number>>`
      SELECT bucket, sum(changes) AS changes, sum(weight) AS weight FROM late_changes
       WHERE basis = ${basis} AND seen_at > now() - make_interval(months => ${memoryMonths}) GROUP BY bucket ORDER BY bucket`;

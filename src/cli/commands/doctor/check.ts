@@ -44,10 +44,7 @@ export const ok = (message: string): Finding => ({ outcome: 'ok', message });
 export const warning = (message: string, hint: string): Finding => ({ outcome: 'warning', message, hint });
 export const failed = (message: string, hint: string): Finding => ({ outcome: 'failed', message, hint });
 /** A dependency that does not answer now and may answer later. */
-export const silent = (message: string, hint: string): Finding => ({
-  ...failed(message, hint),
-  exitCode: exits.unanswered[0],
-});
+export const silent = (message: string, hint: string) => ({ ...failed(message, hint), exitCode: exits.unanswered[0] });
 export const skipped = (message: string): Finding => ({ outcome: 'skipped', message });
 
 /** A check whose dependency another check found missing. */
