@@ -114,11 +114,8 @@ test('a request that finds less than it names says so, and one that can find not
   expect((await json(['privacy', 'export', '--by', 'call'], 'call-uk', 4)).error.code).toBe('LEDGER_DAMAGED');
   // Nobody knows whom it names.
   await runOnServer(database.url, 'UPDATE callsync.ledger_documents SET subjects = NULL, subjects_version = NULL');
-  const answered = await ask(['erase', '--by', 'phone'], '+44 20 7946 0018');
-  expect(answered).toMatchObject({
-    code: 0,
-    stderr: expect.stringMatching(/LEDGER_DAMAGED.* call-uk,.*reconcile --force/),
-  });
+  const { code, stderr } = await ask(['erase', '--by', 'phone'], '+44 20 7946 0018');
+  expect(`${code} ${stderr}`).toMatch(/^0 (.*\n)*.*LEDGER_DAMAGED.* call-uk,.*reconcile --force/);
 });
 
 test('a host with another token key is refused; with one key, an erasure finds the calls of both hosts', async () => {

@@ -136,13 +136,10 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
     await store.query(`UPDATE meta SET value = $1 WHERE key = 'proven:main'`, [JSON.stringify(value)]);
     expect(await through()).toBe(20e6);
   }
-  for (const [to, proven] of [
-    [90, 19e6],
-    [20, 20e6],
-  ]) {
+  for (const to of [90, 20]) {
     await store.query(`DELETE FROM meta WHERE key = 'proven:main'`);
     await store.query(`UPDATE verdicts SET window_to = to_timestamp($1) WHERE window_from = to_timestamp(19)`, [to]);
-    expect(await through()).toBe(proven);
+    expect(await through()).toBe(to === 90 ? 19e6 : 20e6);
   }
   // Verdicts that have expired still prove, until calls of their days are sent again.
   await store.query('DELETE FROM verdicts');
