@@ -66,7 +66,7 @@ const codes = {
   byKind: `
     BACKFILL_UNANSWERED BIGQUERY_BYTES_LIMIT BIGQUERY_EMULATOR BIGQUERY_NOT_FOUND BIGQUERY_QUOTA BIGQUERY_REFUSED
     BIGQUERY_SCHEMA DATABASE_BUSY DATABASE_CONFLICT DATABASE_ERROR DATABASE_FULL DATABASE_INCOMPLETE DATABASE_LOCKED
-    DATABASE_MISSING DATABASE_READ_ONLY DATABASE_REFUSED DATABASE_TIMEOUT DATABASE_UNREACHABLE LIST_FAILED
+    DATABASE_MISSING DATABASE_READ_ONLY DATABASE_REFUSED DATABASE_TIMEOUT DATABASE_UNREACHABLE
     LIST_MALFORMED PROOF_HEADS RESPONSE_ENCODING SPOOL_IN_USE STORE_LIBRARIES STORE_START TEMPORAL_CLI
     TEMPORAL_NAMESPACE TEMPORAL_START TEMPORAL_UNREACHABLE
     BIGQUERY_BUSY: Do nothing; callsync retries in a new job. If it persists for hours, check whether other programs change the same tables, and raise commit_interval_s.
@@ -96,6 +96,7 @@ const codes = {
     LEDGER_RESTORED: Do nothing. callsync status shows the new epoch; docs/guides/backup-restore.md describes the restore.
     LINK_REFUSED: If that address is right, put it into source.base_url.
     LIST_EMPTY: Ask the account manager whether these credentials may read calls, or choose a part with calls in source.list.params.
+    LIST_FAILED: callsync retries automatically. If the error persists, contact the operator of the service.
     LIST_LOOP: Check source.list.pagination, or run \`callsync probe\`.
     LIST_MISSING: Correct source.base_url, source.version and source.list.path, then run callsync probe.
     LIST_SHAPE: Run callsync probe, and compare source.list.records and source.list.total_path with an answer of the service.

@@ -311,20 +311,16 @@ async function* readAhead(limit: MemoryLimit, asking: Asking, query: ListQuery, 
 /** The error of a list that would be read for ever. */
 export const loops = (): CallsyncError => terminal('LIST_LOOP', 'The list returns the same page again and again.');
 
-const failed = (message: string): CallsyncError =>
-  transient('LIST_FAILED', message, {
-    hint: 'callsync retries automatically. If the error persists, contact the operator of the service.',
-  });
-
 /** A refused page ends a list only where something else says so too. */
 const refusedAmid = ({ host }: URL): CallsyncError =>
-  failed(`The list of ${host} refuses a page, and callsync cannot show that the list ends there.`);
+  transient('LIST_FAILED', `The list of ${host} refuses a page, and callsync cannot show that the list ends there.`);
 
 const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven: boolean): Promise<PageBody> => {
-  if (response.status === 204) return emptyPage(undefined);
+  const [status, host] = [response.status, response.url.host];
+  if (status === 204) return emptyPage(undefined);
   const read = await readPageBody(response.body, list.records);
   if (read === 'malformed')
-    throw transient('LIST_MALFORMED', `The list of ${response.url.host} is not valid JSON.`, {
+    throw transient('LIST_MALFORMED', `The list of ${host} is not valid JSON.`, {
       hint: 'callsync retries automatically. If the error persists, check source.base_url and source.list.path.',
     });
   const envelope = read === 'no_array' ? parseQuietly(response.body) : read.envelope;
@@ -332,13 +328,13 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
   const page = read === 'no_array' && readTotalOf(list, envelope, response) === 0 ? emptyPage(envelope) : read;
   if (page !== 'no_array') {
     // The service took the question, and has no answer yet.
-    const isLater = response.status === 202 && page.count === 0;
+    const isLater = status === 202 && page.count === 0;
     if (!isLater && !saysFailed(envelope)) return page;
-    throw failed(`The list of ${response.url.host} answers ${response.status} with an error, or without all records.`);
+    throw transient('LIST_FAILED', `The list of ${host} answers ${status} with an error, or without all records.`);
   }
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
-  const message = `The list of ${response.url.host} has another shape than configured: ${where}.`;
+  const message = `The list of ${host} has another shape than configured: ${where}.`;
   const hint = 'Check source.list.records, or run `callsync probe`.';
   throw shapeProven ? transient('LIST_SHAPE', message, { hint }) : terminal('LIST_SHAPE', message, { hint });
 };
