@@ -33,8 +33,7 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
   const { axis, column, cuttable } = requireAxis(deps.source.list.list, deps.processedField);
   const now = deps.now().getTime() * 1000;
   const to = now - settings.age;
-  // A call that appears late would come into a window that is proven.
-  const asked = request.range && { ...request.range, to: Math.min(request.range.to, now - settings.settle) };
+  const asked = endBy(request.range, now - settings.settle);
   const again = request.force === true || (asked !== undefined && request.warehouseLevel !== undefined);
   const plan = { axis, column, level: request.level ?? settings.level, acceptEmpty: request.acceptEmpty ?? false };
   const warehouseLevel = request.warehouseLevel ?? 'guards';
@@ -59,6 +58,9 @@ export const planReconcile = async (deps: ReconcileDeps, settings: ReconcileSett
   const loadedAt = settings.rowsDays > 0 ? await lastLoads(deps.store, column, warehouses) : new Map<number, number>();
   return { ...plan, windows: chooseDays(days, settings, { to, loadedAt, again, openLevel: request.warehouseLevel }) };
 };
+
+/** A call that appears late would come into a window that is proven. */
+const endBy = (range: Range | undefined, last: number) => range && { ...range, to: Math.min(range.to, last) };
 
 /**
  * Open days first, the newest before those of the backlog, then judged days whose rows are due.
