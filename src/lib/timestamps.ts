@@ -7,7 +7,8 @@ const isoPattern =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,9})\d*)?)?\s*(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
 /** As mail and HTTP write times, such as `Mon, 04 Dec 2023 15:18:29 +0000`. */
-const mailPattern = /^([A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d ([+-]\d{4}|GMT|UTC)$/;
+const mailPattern = /^(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (?:([+-]\d{4})|GMT|UTC)$/;
+const months = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 
 /**
  * Microseconds of a time from a service, for list, ledger and warehouse alike.
@@ -32,8 +33,11 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   return Number.isSafeInteger(micros) ? micros : undefined;
 };
 
-const fromMail = (text: string): Micros | undefined =>
-  mailPattern.test(text) ? Date.parse(text) * 1000 || undefined : undefined;
+const fromMail = (text: string): Micros | undefined => {
+  const [, day = '', name = '', year, time, zone = 'Z'] = mailPattern.exec(text) ?? [];
+  const month = `${months.indexOf(name) / 3 + 1}`.padStart(2, '0');
+  return day === '' ? undefined : parseTimestamp(`${year}-${month}-${day.padStart(2, '0')}T${time}${zone}`);
+};
 
 /** Seconds below 1e11 (year 5138), milliseconds below 1e14, microseconds above. */
 const fromEpoch = (value: number): Micros | undefined => {

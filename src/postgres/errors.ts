@@ -47,7 +47,7 @@ terminal | DATABASE_ERROR | ^ | The … reports an error. | Read the log of the 
   .map(readFault);
 
 /** SQLSTATE whose messages name objects and addresses, and never a value of a row. */
-const plainMessages = /^(08|25|28|3D|53|55|57|42501|42701|42704|42710|42P0[67])/;
+const plainMessages = /^(08|25|28|3D|53|55|57|42501|42701|42710|42P0[67])/;
 
 /** Parts of an error of Node or PostgreSQL that name no value of a row, as a message or a detail of the server may. */
 const parts = ['hostname', 'address', 'port', 'path', 'schema', 'table', 'column', 'constraint'] as const;

@@ -64,6 +64,7 @@ ALTER TABLE ledger SET (fillfactor = 50);`,
   '12-expand-document-digests': `-- First 16 bytes of the SHA-256 of the call id and the body; null = an earlier build wrote the document.
 ALTER TABLE ledger_documents ADD COLUMN digest bytea;`,
   '13-expand-sound-ledger': `-- callsync writes no such row: an erased call has no fields, and the service deletes no call tomorrow.
+UPDATE ledger SET source_deleted_at = NULL WHERE source_deleted_at > now() + interval '1 day';
 ALTER TABLE ledger ADD CONSTRAINT ledger_sound CHECK (revision <= 2000000000 AND (NOT tombstone OR fields = '{}')
   AND source_deleted_at <= now() + interval '1 day') NOT VALID;`,
 };

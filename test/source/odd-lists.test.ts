@@ -317,6 +317,20 @@ test.each([
   readAll(90, { ...days, from_inclusive: inclusive, time_format: 'date' }, everything, { ...byDays, ...some, tailMs }),
 );
 
+test.each([2, -5])('dates that the service takes as days of its zone (%i h) leave out no call', async (ahead) => {
+  const calls = Array.from({ length: 96 }, (_, n) => start + (n - 24) * hour + 1000);
+  const dated = { records: 'data', ...unpaged, cursor_fields, time_format: 'date', to_inclusive: false } as const;
+  const client = openMemoryList({ list: dated }, (url) => {
+    const { from = '', to = '' } = Object.fromEntries(url.searchParams);
+    const [first, end] = [from, to].map((date) => Date.parse(date) - ahead * hour) as [number, number];
+    const shown = calls.filter((at) => at >= first && at < end);
+    return [200, { data: shown.map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() })) }];
+  });
+  const window = { axis: 'timestamp', from: start * 1000, to: (start + 24 * hour) * 1000 };
+  const { result } = await readSimulated({ list: client }, window);
+  expect(result).toMatchObject({ calls: 24, problems: [] });
+});
+
 test('a list whose every record is refused, for a number that JSON does not have, is read in long windows', async () => {
   const broken: Answer = ({ records }) =>
     Buffer.from(`{"data":[${records.map(({ unique_id }) => `{"unique_id":"${unique_id}","n":NaN}`).join()}]}`) as never;

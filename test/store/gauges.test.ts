@@ -133,11 +133,11 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   // Nobody but callsync says what is proven.
   const forged = { epoch: 1, after: 99, axis: 'qualified', proven: { qualified: [{ from: 0, to: 90e6 }] } };
   for (const value of [null, 3, '\n\n{}', forged]) {
-    await store.query(`UPDATE meta SET value = $1 WHERE key = 'proven:main'`, [JSON.stringify(value)]);
+    await store.query(`UPDATE meta SET value = $1 WHERE key = 'proven-signed:main'`, [JSON.stringify(value)]);
     expect(await through()).toBe(20e6);
   }
   for (const to of [90, 20]) {
-    await store.query(`DELETE FROM meta WHERE key = 'proven:main'`);
+    await store.query(`DELETE FROM meta WHERE key = 'proven-signed:main'`);
     await store.query(`UPDATE verdicts SET window_to = to_timestamp($1) WHERE window_from = to_timestamp(19)`, [to]);
     expect(await through()).toBe(to === 90 ? 19e6 : 20e6);
   }

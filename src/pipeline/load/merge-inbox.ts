@@ -97,8 +97,8 @@ export const alteredReason = 'somebody altered the body after the receiver had v
 
 /** Why a readable delivery goes to quarantine. Rules change a body, whose hash is then one of the bytes that came. */
 const doubtOf = ({ sanitize, isForeign }: IngestDeps, { body, bodyHash, privacyVersion }: PendingDelivery) => {
-  if (sanitize) return privacyVersion !== null && isForeign?.(privacyVersion) === true ? foreignReason : undefined;
-  return hash('sha256', body, 'buffer').equals(bodyHash) ? undefined : alteredReason;
+  if (privacyVersion !== null) return isForeign?.(privacyVersion) === true ? foreignReason : undefined;
+  return sanitize || hash('sha256', body, 'buffer').equals(bodyHash) ? undefined : alteredReason;
 };
 
 /**

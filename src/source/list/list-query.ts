@@ -89,13 +89,15 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
  * The bounds sent for a window of the query, so that the API returns at least the window. Both are rounded outwards to
  * its step, and an exclusive lower bound goes one step further. The record's own time drops the excess. Where the query
  * is tight, an inclusive upper bound stops one step earlier, so that a single step can be requested. Bounds of the other
- * axis are never tight, because its times need not be multiples of the step.
+ * axis are never tight, because its times need not be multiples of the step. Dates go one further on both sides: a service may take
+ * them as days of its own time zone.
  */
 export const boundsOf = (list: ListConfig, query: ListQuery, window: Window) => {
   const step = boundStep(list);
-  const from = Math.floor(window.from / step) * step - (list.from_inclusive ? 0 : step);
-  const to = Math.ceil(window.to / step) * step;
-  const isTight = query.tight && window === query.window && list.to_inclusive;
+  const isDate = list.time_format === 'date';
+  const from = Math.floor(window.from / step) * step - (list.from_inclusive && !isDate ? 0 : step);
+  const to = Math.ceil(window.to / step) * step + (isDate ? step : 0);
+  const isTight = query.tight && window === query.window && list.to_inclusive && !isDate;
   return { from, to: isTight ? Math.max(to - step, from) : to };
 };
 

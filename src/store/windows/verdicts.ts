@@ -149,7 +149,7 @@ export const withdrawProof = async <T>(store: Store, work: Withdrawing<T>, finds
       const days = await listDays(tx, calls, warehouse);
       const chains = await tx.query<{ name: string }>`
           SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT name FROM warehouses
-                            UNION SELECT substr(key, 8) FROM meta WHERE starts_with(key, 'proven:')) c (name)
+                            UNION SELECT substr(key, 15) FROM meta WHERE starts_with(key, 'proven-signed:')) c (name)
           WHERE ${warehouse ?? null}::text IS NULL OR name = ${warehouse ?? null} ORDER BY 1`;
       // Rows that are made right are no loss: the comparison that found them goes on.
       const isHealed = warehouse !== undefined && !('since' in calls);
@@ -388,7 +388,8 @@ export const listBehind = async (store: Store, { axis, range, warehouses }: Rang
   await store.column`SELECT DISTINCT warehouse FROM verdicts
       WHERE NOT loaded AND warehouse = ANY(${warehouses}) AND axis = ${axis} AND ${overlaps(range)} ORDER BY warehouse`;
 
-const foldKey = (warehouse: string): string => `proven:${warehouse}`;
+/** Workers of an earlier build keep another fold beside it. */
+const foldKey = (warehouse: string): string => `proven-signed:${warehouse}`;
 
 /**
  * Folded from the verdicts of one warehouse, and kept with a signature: every heartbeat asks, and verdicts only grow.

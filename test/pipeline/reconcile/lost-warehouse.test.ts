@@ -104,7 +104,7 @@ test('a verdict waits for an erasure that is under way, the first of a warehouse
   const { id, touched } = await oldestCall();
   const [about] = (await latestVerdicts(store, { from: touched, to: touched + day })) as [Verdict];
   await store.query('DELETE FROM verdicts');
-  await store.query(`DELETE FROM meta WHERE starts_with(key, 'proven:')`);
+  await store.query(`DELETE FROM meta WHERE starts_with(key, 'proven-signed:')`);
   const before = await readWithdrawals(store, 'main');
   let adding: ReturnType<typeof addVerdict> | undefined;
   await eraseCalls(store, [id], async () => {
