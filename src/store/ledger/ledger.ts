@@ -52,8 +52,7 @@ interface StoredDocument {
 
 /** The JSON of a stored document; undefined if it is not there, or is not the one that was stored of this call. */
 const readIntact = ({ callId, body, digest }: StoredDocument): Buffer | undefined => {
-  // An earlier version wrote no digest, and no Brotli.
-  if (body == null || !(digest?.equals(digestOf(callId, body)) ?? body[0] !== brotliMark[0])) return undefined;
+  if (body == null || (digest != null && !digest.equals(digestOf(callId, body)))) return undefined;
   try {
     return unpackDocument(body);
   } catch {

@@ -29,7 +29,6 @@ const alterations = [
   "UPDATE ledger d SET fields = 'null', field_changes = '[3]'",
   `UPDATE ledger d SET fields = '{"status": [1, 2]}', field_changes = '{"status": [1, 2]}'`,
   "UPDATE ledger d SET first_seen_at = 'infinity', last_seen_at = '-infinity', changed_at = '294000-01-01'",
-  'UPDATE ledger_documents d SET body = (SELECT body FROM ledger_documents WHERE call_id <> $1 LIMIT 1), digest = NULL',
 ];
 
 test('rows that were altered or deleted in the ledger reach no warehouse and are no proof, and are healed', async () => {
@@ -71,7 +70,7 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
     await here.observe([observationOf(callId, Date.now() * 1000, { status: 'void' })], here.deps);
   };
   await meetLoss();
-  expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 9, failed: 0 });
+  expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 8, failed: 0 });
   expect(await reconcile()).toMatchObject({ failed: 0, unproven: 0, healed: 0 });
   expect(await rows()).toEqual(before);
   await meetLoss();
