@@ -47,6 +47,8 @@ const shape = {
   longest: least,
   /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
   totalIsProven: once,
+  /** A total was below the calls of its listing: one that agrees with a page that lacks calls shows nothing. */
+  totalIsLow: once,
   /** Behind its end, the list gave its last page again. */
   endsAgain: once,
   /**

@@ -29,6 +29,7 @@ type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
  */
 export function* judgeCap(view: View, query: WindowQuery, pass: Listing, isDisputed = false): Judge<CapFinding> {
   const { rows, bytes, lastTotal } = pass;
+  if (lastTotal !== undefined && lastTotal < pass.ids.size) yield { kind: 'learn', seen: { totalIsLow: true } };
   if (!isCuttable(axisOf(view.list, query.window.axis)))
     return !endsInDoubt(view, pass) && isTakenOnTrust(view.list, rows) ? 'none' : 'unclear';
   const isDoubtful = endsDoubtfully(view, pass, isDisputed);
@@ -51,7 +52,8 @@ const endsDoubtfully = (view: View, pass: Listing, isDisputed: boolean): boolean
   endsFull(view, pass) ||
   // Omitted records also count for a cap, so queries end at different counts, and for a page whose lead is lost.
   (pass.rows >= fewestOf(view.list) &&
-    (isDisputed || (hasGaps(view.learned) && (pass.lastTotal === undefined || view.leadsOn))));
+    (isDisputed ||
+      (hasGaps(view.learned) && (pass.lastTotal === undefined || view.leadsOn || view.learned.totalIsLow))));
 
 /** Whether a count may be that of a cap. */
 const isCapLike = (view: View, { rows, ids, bytes, lastTotal }: Listing): boolean => {
