@@ -29,7 +29,7 @@ type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
  */
 export function* judgeCap(view: View, query: WindowQuery, pass: Listing, isDisputed = false): Judge<CapFinding> {
   const { rows, bytes, lastTotal } = pass;
-  if (lastTotal !== undefined && lastTotal < pass.ids.size) yield { kind: 'learn', seen: { totalIsLow: true } };
+  yield { kind: 'learn', seen: { totalIsLow: (lastTotal ?? Number.POSITIVE_INFINITY) < pass.ids.size } };
   if (!isCuttable(axisOf(view.list, query.window.axis)))
     return !endsInDoubt(view, pass) && isTakenOnTrust(view.list, rows) ? 'none' : 'unclear';
   const isDoubtful = endsDoubtfully(view, pass, isDisputed);
