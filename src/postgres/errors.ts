@@ -26,13 +26,13 @@ terminal | DATABASE_MISSING | ^3D000 | The database of the … does not exist. |
 terminal | DATABASE_PERMISSION | ^42501 .*row-level | A policy of row-level security hides rows of the … from callsync. | Run ALTER TABLE NAME NO FORCE ROW LEVEL SECURITY, or give the user BYPASSRLS.
 terminal | DATABASE_PERMISSION | ^42501 | The user of the … lacks a permission. | Grant CREATE on the database, or USAGE and CREATE on its schema. The user must own the tables of callsync.
 transient | DATABASE_READ_ONLY | ^25006 | The … takes no writes. | Name the primary server in the connection URL: this one is a standby, or has default_transaction_read_only = on.
-transient | DATABASE_INCOMPLETE | ^(42P01|3F000|42883|42P10) | Tables of the … are missing. | If somebody dropped or restored them, follow docs/guides/backup-restore.md.
+transient | DATABASE_INCOMPLETE | ^(42P01|3F000|42883|42P10) | Tables or keys of the … are missing. | If somebody dropped or restored them, follow docs/guides/backup-restore.md.
 terminal | DATABASE_CONFLICT | ^(42701|42710|42P0[67]) | The … has another object of that name. | Rename that object, or name another schema in the configuration.
 terminal | DATABASE_REFUSED | ^23502 | The … refuses a row without a value for a required column. | If the column is yours, give it a DEFAULT, or drop its NOT NULL.
 terminal | DATABASE_REFUSED | ^23503 | The … refuses a change, because rows of another table refer to this call. | Delete those rows, or make their foreign key ON DELETE CASCADE.
 terminal | DATABASE_REFUSED | ^2BP01 | The … cannot replace a view, because views of yours read it. | Drop your views, restart callsync (or run the command again), then create your views again.
 terminal | DATABASE_REFUSED | ^22(P05|021) | The … cannot store a character. | Move the tables into a database of the encoding UTF8: createdb --encoding UTF8 --template template0 NAME.
-terminal | DATABASE_REFUSED | ^(22|23|54) | The … refuses a row. | If a constraint, trigger or index of yours is the reason, drop it. Otherwise, report the message.
+terminal | DATABASE_REFUSED | ^(22|23|38|54|P0) | The … refuses a row. | If a constraint, trigger or index of yours is the reason, drop it. Otherwise, report the message.
 terminal | DATABASE_ERROR | ^55000 | The … refuses a statement. | If the message names a replica identity, run ALTER TABLE NAME REPLICA IDENTITY FULL, or publish only tables of your own.
 transient | DATABASE_TIMEOUT | ^(55P03|57014|25P) | The … was too slow, or somebody held a lock. | callsync tries again. If the error persists, look for long transactions in pg_stat_activity.
 transient | DATABASE_FULL | ^53100 | The … has no disk space left. | Enlarge the disk of the server, or make room on it.

@@ -171,6 +171,7 @@ test.each([
   ['DROP VIEW theirs', 'REFUSED', '2BP01, view mine depends on view theirs', 'create your views again'],
   ["SELECT 'secret'::integer", 'REFUSED', '22P02', 'report the message'],
   ["DO $$ BEGIN RAISE 'no user: x' USING ERRCODE = '08P01'; END $$", 'POOLING', '08P01, no user: x', 'reader_url_file'],
+  ["DO $$ BEGIN RAISE 'mine'; END $$", 'REFUSED', 'P0001', 'trigger'],
   ['CREATE TABLE own ()', 'CONFLICT', '42P07, relation "own" already exists', 'Rename'],
   ['SELECT * FROM pg_authid', 'PERMISSION', '42501, permission denied for table pg_authid', 'Grant'],
   ['SELECT * FROM hidden', 'PERMISSION', '42501, query would be affected by row-level security policy', 'BYPASSRLS'],

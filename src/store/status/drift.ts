@@ -51,6 +51,8 @@ const enough = 20;
 const flushMs = 30_000;
 /** A source whose field names never end is reported by this many. */
 const mostFindings = 500;
+/** Characters of a field name in a finding: an index takes no key of any length. */
+const longestName = 512;
 
 /** How many records had a field, by the type of its value. */
 type FieldCounts = Map<string, number>;
@@ -121,11 +123,12 @@ const sumOf = (types: FieldCounts): number => [...types.values()].reduce((sum, t
 /** Counts the top-level fields of one record; fields kept as bytes stay unparsed. */
 const countFields = (state: Watched, record: JsonRecord): void => {
   state.records++;
-  for (const name of record.names) {
-    if (name === knownField) continue;
+  for (const field of record.names) {
+    if (field === knownField) continue;
+    const name = field.slice(0, longestName);
     const types = state.fields.get(name) ?? new Map<string, number>();
     state.fields.set(name, types);
-    const type = record.type(name);
+    const type = record.type(field);
     types.set(type, (types.get(type) ?? 0) + 1);
   }
 };

@@ -154,6 +154,7 @@ test('erased calls are left out, what is there is not replaced, and a stopped ex
     await expect(run(name, 'ndjson'), name).rejects.toMatchObject({ code: 'USAGE_FILE' });
   await mkdir(join(folder, 'empty'));
   await run('empty', 'parquet', { from: micros(0), to: micros(3) });
+  expect(await readFile(join(folder, 'empty/redactions.parquet'), 'latin1')).toContain('\x16\0\x19\x0c');
   const before = await readdir(folder);
   await expect(run('stopped', 'parquet', { signal: AbortSignal.abort() })).rejects.toThrow();
   expect(await readdir(folder)).toEqual(before);
