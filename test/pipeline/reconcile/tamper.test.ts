@@ -26,6 +26,7 @@ const alterations = [
   'UPDATE warehouse_calls d SET applied_revision = 0',
   'DELETE FROM warehouse_calls d',
   'UPDATE warehouse_calls d SET applied_epoch = 99, pending = true',
+  'UPDATE ledger d SET revision = 2000000000',
   "UPDATE ledger d SET fields = 'null', field_changes = '[3]'",
   `UPDATE ledger d SET fields = '{"status": [1, 2]}', field_changes = '{"status": [1, 2]}'`,
   "UPDATE ledger d SET first_seen_at = 'infinity', last_seen_at = '-infinity', changed_at = '294000-01-01'",
@@ -70,15 +71,16 @@ test('rows that were altered or deleted in the ledger reach no warehouse and are
     await here.observe([observationOf(callId, Date.now() * 1000, { status: 'void' })], here.deps);
   };
   await meetLoss();
-  expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 8, failed: 0 });
+  expect(await rereadCalls(here.deps, new AbortController().signal)).toMatchObject({ reread: 9, failed: 0 });
   expect(await reconcile()).toMatchObject({ failed: 0, unproven: 0, healed: 0 });
   expect(await rows()).toEqual(before);
   await meetLoss();
   expect(await here.store.value`SELECT outcome FROM verdicts ORDER BY verdict_id DESC LIMIT 1`).toBe('unproven');
   // A lost call that the service no longer has keeps its rows, and holds back no proof.
   await here.query('DELETE FROM ledger_documents WHERE call_id = $1', [ids[0]]);
-  await here.simulator.delete({ callIds: ids.slice(0, 1) });
-  expect(await reconcile()).toMatchObject({ failed: 0, markedMissing: 1 });
+  await here.query('UPDATE ledger SET revision = 2000000000 WHERE call_id = $1', [ids[1]]);
+  await here.simulator.delete({ callIds: ids.slice(0, 2) });
+  expect(await reconcile()).toMatchObject({ failed: 0, markedMissing: 2 });
   expect(await reconcile()).toMatchObject({ failed: 0, unproven: 0 });
   expect(await rows()).toHaveLength(before.length);
 });
