@@ -131,6 +131,10 @@ export const openWarehouse = (services: Services, store: Store, name?: string): 
   return warehouse;
 };
 
+/** All configured warehouses, to ask something: none is migrated, and the ledger is not compared. */
+export const warehousesToAsk = (services: Services, store: Store) =>
+  Object.keys(services.config.warehouses).map((name) => ({ warehouse: openWarehouse(services, store, name) }));
+
 /** A warehouse may know another zone under the name of ours. @throws terminal CONFIG_TIME_ZONE */
 export const checkTimeZone = async (warehouse: Pick<Warehouse, 'name' | 'query'>, place: Place, zone: string) => {
   const { day_start, seconds_between } = place.fragments;
@@ -186,7 +190,7 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
     const warehouse = checkBeforeLoad({ ...tables, migrate }, ledgerCheck);
     await warehouse.migrate().catch((error: unknown) => {
       if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
-      services.say(`Warehouse ${name} does not answer; its calls stay pending. ${error.message}`);
+      services.say(`Warehouse ${name} is not ready; its calls stay pending. ${error.message}`);
     });
     await registerWarehouse(store, name, flattenVersion);
     warehouses.push({ ...tables, migrate });

@@ -6,7 +6,7 @@
 import { dayMicros, nowMicros } from '../lib/timestamps.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
-import { pendingSql } from '../store/loads/loads.ts';
+import { newestLoadedSql, pendingSql } from '../store/loads/loads.ts';
 import { readCounters } from '../store/status/counters.ts';
 import { isGood, isWithdrawn, latestVerdicts } from '../store/windows/verdicts.ts';
 import { readToSql } from '../store/windows/windows.ts';
@@ -28,7 +28,7 @@ export interface WarehouseHealth {
   readonly erasureOldestAge: number | null;
   /** Milliseconds since the epoch of the last committed load; null before the first. */
   readonly lastLoadAt: number | null;
-  /** Code, message and next step of the last load's error; null when the load succeeded. */
+  /** Code, message and next step of the error of the last load that has ended; null when it succeeded. */
   readonly lastError: string | null;
   /** Calls that the warehouse refuses alone, counted up to 10,000, and its words for one of them. */
   readonly refused: number;
@@ -89,8 +89,6 @@ interface SyncHealth {
 }
 
 const countedAtMost = 10_000;
-/** Number of newest calls that are searched for one in a warehouse. */
-const lookedThrough = 500;
 const age = (time: string): string => `extract(epoch FROM now() - ${time})::float8`;
 
 /** Seconds since the epoch at which the oldest pending call of an urgency was marked (function `queue_position`). */
@@ -104,7 +102,7 @@ const warehousesSql = `
   SELECT name, pending, last_error AS "lastError", (extract(epoch FROM last_load) * 1000)::float8 AS "lastLoadAt",
          extract(epoch FROM now())::float8 - live AS "liveOldestAge",
          extract(epoch FROM now())::float8 - erasure AS "erasureOldestAge",
-         (extract(epoch FROM newest) * 1000)::float8 AS "newestVisible", loaded, refused, refusal
+         newest / 1000.0::float8 AS "newestVisible", loaded, refused, refusal
     FROM (SELECT w.name,
                  ${pendingSql} AS pending,
                  ${oldestOf(1)} AS live, ${oldestOf(0)} AS erasure,
@@ -112,13 +110,8 @@ const warehousesSql = `
                    ORDER BY committed_at DESC LIMIT 1) AS last_load,
                  (SELECT coalesce(sum(calls), 0) FROM loads l WHERE l.warehouse = w.name AND state = 'committed'
                      AND committed_at > now() - interval '1 minute')::int AS loaded,
-                 (SELECT error FROM loads l WHERE l.warehouse = w.name ORDER BY created_at DESC LIMIT 1) AS last_error,
-                 (SELECT n.call_timestamp
-                    FROM (SELECT call_id, call_timestamp FROM ledger WHERE call_timestamp <= now() AND NOT tombstone
-                           ORDER BY call_timestamp DESC LIMIT ${lookedThrough}) AS n
-                   CROSS JOIN LATERAL (SELECT FROM warehouse_calls c
-                                        WHERE c.warehouse = w.name AND c.call_id = n.call_id AND c.applied_revision > 0 LIMIT 1) AS c
-                   ORDER BY n.call_timestamp DESC LIMIT 1) AS newest, r.refused, r.refusal
+                 (SELECT error FROM loads l WHERE l.warehouse = w.name AND state <> 'planned' ORDER BY created_at DESC LIMIT 1) AS last_error,
+                 ${newestLoadedSql} AS newest, r.refused, r.refusal
             FROM warehouses w CROSS JOIN LATERAL (
                  SELECT count(*)::int AS refused, min(refused) AS refusal
                    FROM (SELECT refused FROM warehouse_calls c WHERE c.warehouse = w.name AND refused IS NOT NULL LIMIT ${countedAtMost}) AS r) AS r

@@ -203,11 +203,12 @@ export const failureOf = (work: Promise<unknown>): Promise<Error | undefined> =>
 
 /**
  * Without statistics of a young table, a hundred keys look like half of it, and all of it would be read. A plan that takes indexes
- * stays right: a connection makes it once.
+ * stays right: a connection makes it once. Somebody may hold a lock for long: its wait ends soon enough that readers are told.
  */
 const begins = {
   anyhow: 'BEGIN',
-  byKeys: 'BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan',
+  byKeys:
+    "BEGIN; SET LOCAL lock_timeout = '30s'; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan",
 };
 
 export type Finds = keyof typeof begins;

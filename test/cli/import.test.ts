@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { openCli, openCliFolder } from '../support/cli.ts';
-import { runOnServer } from '../support/postgres.ts';
+import { connect, runOnServer } from '../support/postgres.ts';
 
 const { folder, database } = await openCli();
 const base = { source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } };
@@ -86,7 +86,12 @@ test('a request that finds less than it names says so, and one that can find not
   await json(['privacy', 'hold', 'remove', held.hold.id, ...why]);
   const result = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));
   expect(result).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 2 });
+  const other = await connect(database.url);
+  onTestFinished(() => other.end());
+  await other.query('BEGIN; LOCK TABLE callsync.ledger');
   expect((await folder.run(['verdicts'])).stdout).toMatch(/erasures: \d receipts, chain intact/);
+  await other.query(`ROLLBACK; INSERT INTO callsync.warehouses (name, configured_at) VALUES ('away', 'epoch')`);
+  expect((await folder.run(['status'])).stdout).toMatch(/warehouse +away: .*; not in this configuration: start/);
 
   for (const value of ['abc', '12']) {
     const short = await ask(['erase', '--by', 'phone'], '+33611223344', value);

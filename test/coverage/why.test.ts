@@ -176,6 +176,16 @@ test('rows that somebody changes while they are loaded', async () => {
   const ids = await column(here.warehouse, `SELECT call_id FROM calls WHERE content_hash = 'spoilt'`);
   expect(reason?.calls.length).toBeGreaterThan(0);
   expect(ids).toEqual(expect.arrayContaining([...(reason?.calls ?? [])]));
+  // A call that waits, or that the warehouse refuses, has no other cause.
+  const [waits] = reason?.calls ?? [];
+  await byHand(
+    `UPDATE callsync.warehouse_calls SET pending = true, refused = 'LEDGER_DAMAGED' WHERE call_id = '${waits}'`,
+  );
+  await expectReason(
+    range,
+    command,
+    /still differ from the ledger\. Calls of this day wait to be loaded \(LEDGER_DAMAGED\)\. Listed/,
+  );
   // An erased call is named no longer.
   await byHand('DROP TRIGGER spoil ON wh_main.calls');
   await eraseCalls(here.store, [reason?.calls[0] ?? '']);

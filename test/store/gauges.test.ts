@@ -89,8 +89,14 @@ test('tells how far sync is, and what of the request limit is granted', async ()
       SELECT 'sync', 'qualified', now() - interval '2 days', now() - interval '9 days', now() - interval '20 minutes', 'SERVICE_UNREACHABLE'`);
   await store.query(`INSERT INTO request_limits (name, slots)
       VALUES ('source', ARRAY[1, extract(epoch FROM now()) * 1000000]::bigint[])`);
-  const sync = { lag: expect.closeTo(1_249, -2), watermarkAge: expect.closeTo(172_849, -2) };
-  expect(await read()).toMatchObject({ sync: { ...sync, lastError: 'SERVICE_UNREACHABLE' }, grantedRequests: 1 });
+  await store.query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, error, created_at)
+      VALUES ('a', 'main', 1, 1, 'test', 1, 'failed', 'E', now()), ('b', 'main', 1, 1, 'test', 1, 'planned', NULL, now() + interval '1 s')`);
+  const sync = {
+    lag: expect.closeTo(1_249, -2),
+    watermarkAge: expect.closeTo(172_849, -2),
+    lastError: 'SERVICE_UNREACHABLE',
+  };
+  expect(await read()).toMatchObject({ sync, grantedRequests: 1, warehouses: [{ lastError: 'E' }] });
   const [stored] = await store.query<{ watermark: Date }>('SELECT watermark FROM watermarks');
   expect((await read()).sync?.watermark).toEqual(stored?.watermark);
   // Sync went on without a window that could not be shown complete.

@@ -17,7 +17,7 @@ const showWaiting = () => {
   let shown = '';
   return ({ waiting }: ErasureProgress): void => {
     const now = waiting.join(', ');
-    if (now !== shown && now !== '') say(`Waits until ${now} has the tombstones …`);
+    if (now !== shown && now !== '') say(`Waits until ${now} has the tombstones (callsync status) …`);
     shown = now;
   };
 };

@@ -1,4 +1,4 @@
-import { createWarehouse } from '../../app/activity-deps.ts';
+import { warehousesToAsk } from '../../app/activity-deps.ts';
 import { readNow, readUsages } from '../../app/open-health.ts';
 import { factMemoryOf } from '../../app/open-source.ts';
 import { type Services, withStore } from '../../app/services.ts';
@@ -24,11 +24,7 @@ type Status = Awaited<ReturnType<typeof readStatus>>;
 
 /** Used part of the quota of each warehouse that has one. Asks the store only. */
 const describeQuotas = async (services: Services, store: Store): Promise<Record<string, string>> => {
-  const warehouses = Object.entries(services.config.warehouses).map(([name, config]) =>
-    createWarehouse(name, config, store),
-  );
-  const usages = await readUsages(warehouses.map((warehouse) => ({ warehouse })));
-  for (const warehouse of warehouses) await warehouse.close();
+  const usages = await readUsages(warehousesToAsk(services, store));
   const describe = ({ jobs: { used, limit }, nextCommitInMs: wait }: NamedUsage): string =>
     `load jobs ${Number.isFinite(limit) ? `${used}/${limit}` : used} in 24 h; next commit ${wait === 0 ? 'at once' : `in ${Math.ceil(wait / 1000)} s`}`;
   return Object.fromEntries(usages.map((usage) => [usage.warehouse, describe(usage)]));
@@ -43,8 +39,8 @@ const render = (summary: Status, unsigned: boolean): string => {
     holds > 0 && `holds       ${countOf(holds, 'legal hold')}: callsync privacy hold list`,
     `inbox       ${inbox.count} waiting${inbox.oldestAge === null ? '' : `, oldest ${Math.round(inbox.oldestAge)} s`}; ${outcomes.join(', ') || 'no deliveries yet'}`,
     summary.warehouses.map(
-      ({ name, pending, lastLoadAt, lastError }) =>
-        `warehouse   ${name}: ${pending} pending, last load ${lastLoadAt ?? 'never'}${lastError === null ? '' : `, last failed with ${lastError}`}`,
+      ({ name, pending, lastLoadAt, lastError, configured }) =>
+        `warehouse   ${name}: ${pending} pending, last load ${lastLoadAt ?? 'never'}${lastError === null ? '' : `, last failed with ${lastError}`}${configured ? '' : '; not in this configuration: start the worker that has it'}`,
     ),
     rules && describeRules(rules, summary.unread),
     Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
@@ -95,6 +91,7 @@ const readStatus = async (services: Services, store: Store, temporal: TemporalSe
     ...health,
     warehouses: health.warehouses.map((one) => ({
       ...one,
+      configured: Object.hasOwn(services.config.warehouses, one.name),
       lastLoadAt: isoOf(one.lastLoadAt),
       newestVisible: isoOf(one.newestVisible),
     })),

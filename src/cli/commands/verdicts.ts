@@ -1,4 +1,4 @@
-import { openWarehouses } from '../../app/activity-deps.ts';
+import { warehousesToAsk } from '../../app/activity-deps.ts';
 import { withStore } from '../../app/services.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
@@ -29,7 +29,7 @@ export default leaf({
   remarks: 'Exit code 5: verdicts were changed. Needs the key of the proof chain (store.proof_key_file).',
   within: withStore,
   run: async (_options, store, services) => {
-    const checks = await verifyVerdicts(store, await openWarehouses(services, store));
+    const checks = await verifyVerdicts(store, warehousesToAsk(services, store));
     const chain = await verifyReceipts(store);
     const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
     const isChanged = [...checks, receipts].some(({ intact }) => !intact);

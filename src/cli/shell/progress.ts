@@ -30,7 +30,8 @@ const createView = <P>(title: string, describe: (progress: P) => Shown, last = 0
 const leftOf = (progress: BackfillProgress): string => {
   if (progress.state !== 'running') return progress.state;
   if (progress.share === 1) return 'all is read and being loaded';
-  if (progress.share === 0) return 'the first part is being read, for up to a minute';
+  if (progress.share === 0)
+    return 'no part is read whole yet: each takes up to a minute, or two if its worker was killed';
   const left = secondsLeft(progress);
   return left === null ? 'time left unknown' : `${formatSpan(left)} left`;
 };

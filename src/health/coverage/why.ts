@@ -89,13 +89,13 @@ export const explainDay = async (store: Queryable, input: WhyInput): Promise<Rea
   for (const part of subtract(layers[0]?.[1].unread ?? [], problems)) add(part, describeUnread(input, part, begun));
   for (const [warehouse, painted] of layers) {
     const mine = verdicts.filter((one) => one.warehouse === warehouse);
+    const pending = await pendingWithin(store, warehouse, range);
     for (const one of mine) {
       const state = one.outcome === 'unproven' || one.outcome === 'suspicious_empty' ? painted[one.outcome] : [];
-      for (const said of describeVerdict(one)) add(windowOf(one), { ...said, warehouse }, state);
+      for (const said of describeVerdict(one, pending)) add(windowOf(one), { ...said, warehouse }, state);
     }
     const uncompared = intersect([range], painted.read);
     if (uncompared.length === 0) continue;
-    const pending = await pendingWithin(store, warehouse, range);
     const failed = await readFailedComparisons(store, warehouse);
     for (const part of uncompared) {
       const isIn = (one: Interval): boolean => intersect([one], [part]).length > 0;
@@ -124,12 +124,12 @@ const nobody = { warehouse: null, since: null, calls: [] } as const;
 /** Microseconds. */
 const mostSkew = 60_000_000;
 
-/** A text that begins with its kind, as a sentence with the command of the kind. */
-const settle = (text: string): Said => {
+/** A text that begins with its kind, as a sentence with the command of the kind. @param cause in place of the usual remark */
+const settle = (text: string, cause?: string): Said => {
   const [kind = '', ...rest] = text.split(': ');
   const [command, remark] = kinds[kind] ?? [compare];
   const sentence = rest.join(': ').replace(/(?<![.!?])$/, '.');
-  return { text: [sentence, remark].filter(Boolean).join(' '), command };
+  return { text: [sentence, cause ?? remark].filter(Boolean).join(' '), command };
 };
 
 const describeProblem = ({ problem, attempts, seenAt, nextAt }: OpenProblem): Said => {
@@ -152,14 +152,16 @@ const describeUnread = (input: WhyInput, part: Interval, begun: number | undefin
 /** Before its end, no command proves the whole day. */
 const hasEnded = ({ day: start, now }: WhyInput): boolean => start + day <= now;
 
-const describeVerdict = (verdict: JudgedVerdict): Said[] => {
+const describeVerdict = (verdict: JudgedVerdict, pending: Uncompared['pending']): Said[] => {
   const { calls_listed: listed, missing, different, healed, compared_at: since } = verdict;
   const counts = `Listed: ${countOf(listed, 'call')}; missing: ${missing}, different: ${different}, healed: ${healed}.`;
   const reasons = verdict.reasons.length > 0 ? verdict.reasons : [`not_shown: The comparison found it incomplete.`];
+  const refusal = because(pending.find(({ refused }) => refused !== null)?.refused);
+  const waits = pending.length > 0 ? `Calls of this day wait to be loaded${refusal}.` : undefined;
   return reasons.map((reason) => {
-    const said = settle(reason);
-    const calls = reason.startsWith('unhealed') ? verdict.unhealed : [];
-    return { ...said, text: `${said.text} ${counts}`, since, calls };
+    const isUnhealed = reason.startsWith('unhealed');
+    const said = settle(reason, isUnhealed ? waits : undefined);
+    return { ...said, text: `${said.text} ${counts}`, since, calls: isUnhealed ? verdict.unhealed : [] };
   });
 };
 

@@ -91,8 +91,8 @@ const ledgerColumns = sql`l.call_id AS "callId", l.revision, l.tombstone, l.fiel
   ${toMicros('l.source_deleted_at')} AS "sourceDeletedAt", l.privacy_version AS rules,
   jsonb_strip_nulls(jsonb_build_object(${raw(sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', '))})) AS "seenBy"`;
 
-/** SQL: what a revision rises from. Somebody else set one to the limit of the table; half of that is still above all warehouses. */
-export const risesFrom = raw('CASE WHEN l.revision < 2000000000 THEN l.revision ELSE 1000000000 END');
+/** SQL of a revision. Where somebody else set it to the limit of the table, half of that: still above all warehouses. */
+export const lowered = raw('CASE WHEN l.revision < 2000000000 THEN l.revision ELSE 1000000000 END');
 
 type StoredLedgerRow = Omit<LedgerRow, 'document'> &
   Readonly<Record<'confirmedAt' | 'confirmedRank', number | null>> &
@@ -348,10 +348,13 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
 };
 
 /** Of calls that have a row: none is ever deleted. */
-const lockKnown = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> =>
-  ids.length === 0
-    ? new Map()
-    : await select(tx, sql`, ${risesFrom} AS revision FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
+const lockKnown = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
+  if (ids.length === 0) return new Map();
+  return select(
+    tx,
+    sql`, ${lowered} AS revision FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`,
+  );
+};
 
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
   await claimCalls(tx, ids);
@@ -529,7 +532,7 @@ export const markMissing = async (tx: Transaction, callIds: readonly string[], s
   if (callIds.length === 0) return [];
   await tx.query`SELECT 1 FROM ledger WHERE call_id = ANY(${callIds}) ORDER BY call_id FOR UPDATE`;
   const marked = await tx.column<string>`
-      UPDATE ledger l SET source_deleted_at = least(${toTimestamp(since)}, now() + interval '1 day'), revision = ${risesFrom} + 1
+      UPDATE ledger l SET source_deleted_at = least(${toTimestamp(since)}, now() + interval '1 day'), revision = ${lowered} + 1
       WHERE call_id = ANY(${callIds}) AND source_deleted_at IS NULL AND NOT tombstone AND revision > 0
         AND (last_seen_at IS NULL OR last_seen_at < ${toTimestamp(since)}) RETURNING call_id`;
   await tx.query`UPDATE ledger_documents d SET revision = l.revision FROM ledger l WHERE d.call_id = l.call_id AND l.call_id = ANY(${marked})`;

@@ -53,7 +53,7 @@ export const tombstonesBefore = (at: Date): Sql =>
  * SQL: the row of a call in `warehouse_calls`, for a join. A server without statistics of a new table or warehouse takes
  * its rows for few, and reads them all for each batch. A LIMIT or a lock prevents that.
  */
-const rowOfCall = (warehouse: string, callId: Sql): Sql =>
+const rowOfCall = (warehouse: string | Sql, callId: Sql): Sql =>
   sql`LATERAL (SELECT ctid, * FROM warehouse_calls WHERE warehouse = ${warehouse} AND call_id = ${callId} LIMIT 1)`;
 
 /**
@@ -137,15 +137,14 @@ export const countPending = async (db: Queryable, warehouse: string): Promise<nu
   (await db.value<number | undefined>`SELECT ${pendingSql} FROM warehouses w WHERE name = ${warehouse}`) ?? 0;
 
 /** Among so many of the ledger the newest is looked for: a warehouse that lacks them all would have the whole ledger walked. */
-const newestCalls = 500;
+const newestCalls = raw('500');
 
-/** SQL: time of the newest call in a warehouse, in microseconds. */
-export const newestLoadedSql = (warehouse: string): Sql =>
-  sql`(SELECT ${toMicros('l.call_timestamp')}
-         FROM (SELECT call_id, call_timestamp, tombstone FROM ledger WHERE call_timestamp IS NOT NULL
+/** SQL over a row `w` of `warehouses`. Time of the newest call in it, in microseconds, without calls of the future. */
+export const newestLoadedSql = sql`(SELECT ${toMicros('l.call_timestamp')}
+         FROM (SELECT call_id, call_timestamp, tombstone FROM ledger WHERE call_timestamp <= now()
                 ORDER BY call_timestamp DESC LIMIT ${newestCalls}) l
-        CROSS JOIN ${rowOfCall(warehouse, sql`l.call_id`)} w
-        WHERE w.applied_revision > 0 AND NOT l.tombstone
+        CROSS JOIN ${rowOfCall(raw('w.name'), sql`l.call_id`)} c
+        WHERE c.applied_revision > 0 AND NOT l.tombstone
         ORDER BY l.call_timestamp DESC LIMIT 1)`;
 
 /**

@@ -2,7 +2,7 @@
 import { valueAt } from '../../lib/parse-json.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { toTimestamp, unnest } from '../../postgres/database.ts';
-import { readDocumentPages, risesFrom } from '../ledger/ledger.ts';
+import { lowered, readDocumentPages } from '../ledger/ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { keepMeta, writeMeta } from '../meta.ts';
 import type { Store } from '../store.ts';
@@ -20,7 +20,7 @@ export const alignProcessed = async (store: Store, field: string): Promise<void>
         document ? { ...call, end: parseTimestamp(valueAt(document, field)) } : [],
       );
       const changed =
-        await tx.column<string>`UPDATE ledger l SET processed_at = ${toTimestamp('u.end')}, revision = ${risesFrom} + 1
+        await tx.column<string>`UPDATE ledger l SET processed_at = ${toTimestamp('u.end')}, revision = ${lowered} + 1
           FROM ${unnest(read, { callId: 'text', revision: 'int', end: 'float8' })}
          WHERE l.call_id = "callId" AND l.revision = u.revision AND l.processed_at IS DISTINCT FROM ${toTimestamp('u.end')}
          RETURNING l.call_id`;
