@@ -26,12 +26,12 @@ const optionRow = (option: Option): string => {
   return `| \`${flags.replaceAll('|', '\\|')}\` | ${plain(description)}${choices === '' ? '' : `.${choices}`} | ${mandatory ? '**required**' : standard === '' ? '' : `\`${standard}\``} |`;
 };
 
+const optionsOf = (command: Command, isWanted: (one: Option) => boolean) =>
+  command.createHelp().visibleOptions(command).filter(isWanted);
+
 const renderCommand = (command: Command, path: string): readonly string[] => {
   const names = command.commands.map((one) => one.name()).filter((name) => name !== 'help');
-  const options = command
-    .createHelp()
-    .visibleOptions(command)
-    .filter(({ long }) => !shared.has(`${long}`));
+  const options = optionsOf(command, ({ long }) => !shared.has(`${long}`));
   const [, examples = '', ...remarks] = /Examples:\n((?: .*\n?)*)([\s\S]*)/.exec(readHelp(command)) ?? [];
   const remark = remarks.join('').trim();
   return [
@@ -65,6 +65,7 @@ const renderCommand = (command: Command, path: string): readonly string[] => {
 
 export const renderCliPage = async (): Promise<string> => {
   const program = await createProgram(() => true);
+  const status = program.commands.find((one) => one.name() === 'status') as Command;
   return [
     '# Command line',
     '',
@@ -74,10 +75,7 @@ export const renderCliPage = async (): Promise<string> => {
     '',
     '| option | meaning | default |',
     '|---|---|---|',
-    '| `-c, --config <file>` | configuration file | `CALLSYNC_CONFIG`, else `./callsync.yaml` |',
-    '| `--json` | print the result as one JSON line on standard output | |',
-    '| `--log-level <level>` | level of the process log on standard error: `silent`, `error`, `warn`, `info`, `debug` | `warn` |',
-    '| `-h, --help` | print help with examples | |',
+    ...optionsOf(status, (one) => shared.has(`${one.long}`)).map(optionRow),
     '',
     ...program.commands.flatMap((one) => renderCommand(one, `callsync ${one.name()}`)),
   ].join('\n');

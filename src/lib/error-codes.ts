@@ -56,11 +56,12 @@ const codes = {
     TOKEN_REJECTED: Check source.auth_scheme and source.version, and ask the account manager whether these credentials may use the call API.
     TOMBSTONE_KEY: Copy the key file from a host whose workers run. On a first installation, write the output of openssl rand -hex 32 into it.`,
   incomplete: `
-    DEMO_NOT_SETTLED GO_LIVE_STOPPED
+    DEMO_NOT_SETTLED
     GO_LIVE_EMPTY: Run callsync go-live again when there are new calls, or callsync go-live --accept-empty.
     GO_LIVE_OVERLAP: Run callsync probe to see which calls the credentials can read, correct source.list.params, then run callsync go-live again.
     GO_LIVE_REJECTED: Compare webhook.secrets and webhook.header_prefix with the settings of the service, then run callsync go-live again.
     GO_LIVE_SILENT: Ask the account manager whether the webhook is active for this address and these campaigns, then run callsync go-live again.
+    GO_LIVE_STOPPED: Run callsync go-live again; it continues from there.
     PROOF_ALTERED: Set these rows back to their values in table verdicts of the warehouse. If the key was replaced, name the former one in store.former_proof_key_files.
     WORKFLOW_CANCELLED: Start it again; finished work stays.`,
   byKind: `

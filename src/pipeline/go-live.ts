@@ -40,8 +40,8 @@ interface GoLiveDeps {
   readonly settle: number;
   /** Milliseconds after which a day is compared; infinite where none is. */
   readonly compareAge: number;
-  /** Sends a sample delivery, which never becomes a call. @throws CallsyncError GO_LIVE_RECEIVER */
-  verifyReceiver(): Promise<{ readonly url: string; readonly message: string }>;
+  /** Sends a sample delivery, which never becomes a call; no `url` where no webhooks come. @throws CallsyncError GO_LIVE_RECEIVER */
+  verifyReceiver(): Promise<{ readonly url: string | undefined; readonly message: string }>;
   /** Reads a range to its end, joining a reading of the same name that is under way. @throws CallsyncError GO_LIVE_STOPPED */
   read(
     name: string,
@@ -69,7 +69,7 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
 
   if (state.receiver === undefined) {
     const { url, message } = await deps.verifyReceiver();
-    await keep({ receiver: { at: nowMicros(), url } });
+    if (url !== undefined) await keep({ receiver: { at: nowMicros(), url } });
     say(`1 receiver   ${message}`);
   } else say(`1 receiver   was verified at ${iso(state.receiver.at)}.`);
 
@@ -83,16 +83,16 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
     await proving;
     await keep({ catchUp: { to: range.to, calls, problems } });
   }
-  const { to, calls = 0, problems = 0 } = state.catchUp as NonNullable<GoLiveState['catchUp']>;
+  const { to, calls, problems } = state.catchUp as Required<NonNullable<GoLiveState['catchUp']>>;
   const unsure = problems > 0 ? `, ${countOf(problems, 'window')} not shown to be complete: callsync status` : '';
   say(`2 catch-up   ${iso(input.from)} … ${iso(to)}: ${countOf(calls, 'call')}${unsure}.`);
 
-  if (state.overlap === undefined) {
-    const overlap = await compareOverlap(deps, input, state.receiver?.at as number);
+  if (state.overlap === undefined && state.receiver !== undefined) {
+    const overlap = await compareOverlap(deps, input, state.receiver.at);
     refuseBadOverlap(overlap, input, await listRejections(store, overlap.from));
     await keep({ overlap });
   }
-  say(`3 overlap    ${describeOverlap(state.overlap as Overlap)}`);
+  say(`3 overlap    ${describeOverlap(state.overlap)}`);
 
   await deps.ensureSchedules();
   await keep({ schedules: { at: nowMicros() } });
@@ -126,9 +126,7 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   if (Date.now() < ready) {
     deps.say(`  waiting until ${new Date(ready).toISOString()}, so that webhooks and list can be compared …`);
     await delay(ready - Date.now(), undefined, { signal: input.signal }).catch(() => {
-      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', {
-        hint: 'Run callsync go-live again; it continues from there.',
-      });
+      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.');
     });
   }
   const to = nowMicros() - settle * 1000;
@@ -142,13 +140,14 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   return measureOverlap(store, { from, to });
 };
 
-const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): string => {
-  const span = `${iso(from)} … ${iso(to)}`;
+const describeOverlap = (overlap: Overlap | undefined): string => {
+  if (overlap === undefined) return 'none, because no webhooks come.';
+  const { from, to, both, webhookOnly, pollOnly } = overlap;
   const lost =
     pollOnly === 0
       ? ''
       : `; ${countOf(pollOnly, 'listed call')} did not come by webhook (campaigns that are not subscribed, or lost deliveries): the schedules bring such calls`;
-  return `${span}: ${countOf(both, 'call')} came both ways, ${webhookOnly} by webhook alone${lost}.`;
+  return `${iso(from)} … ${iso(to)}: ${countOf(both, 'call')} came both ways, ${webhookOnly} by webhook alone${lost}.`;
 };
 
 const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
@@ -157,9 +156,9 @@ const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, reject
   if (overlap.both + overlap.pollOnly === 0 && acceptEmpty !== true)
     throw transient('GO_LIVE_EMPTY', 'No call ended during the comparison, so callsync could compare nothing.');
   if (overlap.both === 0 && overlap.pollOnly > 0) {
-    const message = `None of ${countOf(overlap.pollOnly, 'call')} came by webhook`;
-    if (rejections.length > 0)
-      throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`);
-    throw transient('GO_LIVE_SILENT', `${message}.`);
+    const calls = countOf(overlap.pollOnly, 'call');
+    if (rejections.length === 0) throw transient('GO_LIVE_SILENT', `None of ${calls} came by webhook.`);
+    const why = rejections.join(', ');
+    throw transient('GO_LIVE_REJECTED', `None of ${calls} came by webhook: deliveries were rejected (${why}).`);
   }
 };

@@ -48,6 +48,8 @@ test('writes no configuration where the file of a secret is not there, so that a
 test('checks the service within the request limit that asking it has used', async () => {
   const calls = { count: 40 };
   const limited = await openSimulator({ dialect: 'nested_records', calls, rateLimit: { requests: 40, seconds: 10 } });
+  const wrong = [...(await accessOf(limited)), '--realm', 'wrong', '--no-probe', '--config', 'wrong.yaml'];
+  expect((await init(...wrong)).stderr).toMatch(/Next: correct each FAILED .*doctor/);
   const { stdout, stderr } = await init(...(await accessOf(limited)), '--json', '--config', 'limited.yaml');
   const { requests } = await limited.stats();
   expect(requests.list).toBeGreaterThanOrEqual(25);

@@ -25,7 +25,7 @@ const calm: PageState = {
 test('sums everything up in one sentence while nothing is wrong', () => {
   const sentence = 'The newest visible call is 5.0 s old; all is proven through 2026-01-03.';
   expect(sumUp(calm)).toMatchObject({ mood: 'good', word: 'On time', sentence });
-  expect(sumUp({ ...calm, provenThrough: null }).sentence).toContain('; the first day is not proven yet.');
+  expect(sumUp({ ...calm, provenThrough: null }).sentence).toContain('; the oldest day is not proven yet.');
   expect(sumUp({ ...calm, health: { ...healthy, sync: null } }).word).toBe('Not started');
   const expected = { mood: 'action', wrong: [{ command: 'callsync doctor', since: 7 }] };
   expect(sumUp({ ...calm, health: null, away: { store: 7, temporal: 7 } })).toMatchObject(expected);

@@ -69,7 +69,10 @@ export default leaf({
       const { proof, broken } = demo.result;
       const isUnproven =
         proof.proven < proof.days || (broken !== undefined && broken.healed < broken.altered + broken.deleted);
-      if (lost + duplicated + stale + mismatched > 0 || isUnproven) endWith('incomplete');
+      if (lost + duplicated + stale + mismatched > 0 || isUnproven) {
+        say(`The figures above are not all as they should be. Next: callsync coverage --config ${demo.configFile}`);
+        endWith('incomplete');
+      }
       if (staysUp) {
         say('The demo keeps running. Ctrl-C ends it; the data stays.');
         await stopped();

@@ -13,10 +13,12 @@ import { duration } from '../shell/range.ts';
 import { checkPublicUrl, roundTrip } from './doctor/check-webhook.ts';
 
 const verifyReceiver = async (services: Services, store: Store, given: string | undefined) => {
-  const url = given ?? services.config.webhook.public_url;
+  const { enabled, public_url: configured } = services.config.webhook;
+  const url = given ?? configured;
+  if (!enabled && url === undefined) return { url, message: 'none: new calls come from the list alone.' };
   if (url === undefined)
     throw terminal('CONFIG_INVALID', 'webhook.public_url is needed: the address that the service sends to.', {
-      hint: 'Set it to the address given to the account manager.',
+      hint: 'Set it to the address given to the account manager. If the service sends no webhooks, set webhook.enabled to false.',
     });
   const found = given === undefined ? await checkPublicUrl(new URL(url)) : [];
   const trip = await roundTrip(services, store, url);
@@ -43,8 +45,9 @@ export default leaf({
   },
   examples: ['callsync up --no-schedules &', 'callsync go-live --from 2024-01-01'],
   remarks: `After Ctrl-C or a failure, run the same command again; it continues with the first unfinished step. callsync
-deletes the sample delivery that verifies the receiver. Exit code 5: not live yet. Exit code 4: a server or the service
-does not answer. In both cases, run the command again.`,
+deletes the sample delivery that verifies the receiver. If webhook.enabled is false, go-live omits receiver and
+comparison. Exit code 5: not live yet. Exit code 4: a server or the service does not
+answer. In both cases, run the command again.`,
   within: withStore,
   run: async (options, store, services) => {
     const { signal } = untilStopped();
@@ -63,9 +66,7 @@ does not answer. In both cases, run the command again.`,
           const handle = await beginBackfill(services, temporal, { name, range, force });
           const { state: reached, totals } = await watchBackfill(handle, name, signal);
           if (reached === 'done') return totals;
-          throw transient('GO_LIVE_STOPPED', 'You stopped the display; the backfill continues.', {
-            hint: 'Run callsync go-live again to watch it.',
-          });
+          throw transient('GO_LIVE_STOPPED', 'You stopped the display; the backfill continues.');
         },
         listRead: (range) => listReadRanges(store, range),
         compare: async (range) => {
@@ -81,6 +82,6 @@ does not answer. In both cases, run the command again.`,
       },
       { ...options, signal },
     );
-    return [tellTimes(state), 'Live: the receiver accepts webhooks, the past is read, and continuous sync runs.'];
+    return [tellTimes(state), 'Live: the past is read, and continuous sync runs. Next: callsync status'];
   },
 });

@@ -9,8 +9,8 @@ import { acceptSource, argument, instant, leaf, parsed } from '../shell/define.t
 import { endWith, print, untilStopped } from '../shell/output.ts';
 import { createImportView } from '../shell/progress.ts';
 
-const describe = (file: string, { records, refused, added, changed }: ImportProgress) =>
-  `${file}: ${countOf(records, 'record')}, ${countOf(added, 'new call')}, ${changed - added} with a change or an earlier first sight${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
+const describe = (file: string, { records, refused, added, changed, earlier }: ImportProgress) =>
+  `${file}: ${countOf(records, 'record')}, ${countOf(added, 'new call')}, ${changed - added - earlier} with a change, ${earlier} with an earlier first sight alone${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
 
 /** As `callsync export` writes it beside the calls: a short file. */
 const isManifest = async (file: string): Promise<boolean> =>
@@ -34,7 +34,7 @@ export default leaf({
     'zcat old.gz | callsync import -',
   ],
   remarks: `If an import is interrupted, run the command again; it changes nothing that is imported. An import
-may date the first sight of a known call back; the call then counts as changed, once. Imported values never
+may date the first sight of a known call back, once; warehouses then load the call again. Imported values never
 replace newer values. Unreadable records go to quarantine with file and line. Exit code 5: records went to quarantine.`,
   run: async (files, options) => {
     // Before anything is started: a mistyped name is said at once, and nothing is imported halfway.

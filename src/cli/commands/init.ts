@@ -98,7 +98,8 @@ const run = async (options: InitOptions): Promise<void> => {
   if (answers.preset === undefined && options.probe)
     await runProbe({ ...common, json: false, write: true, quiet: true });
   if (options.doctor) await runDoctor(common);
-  say('Next: start callsync up --no-schedules, then run callsync go-live in a second terminal.');
+  const first = process.exitCode ? 'correct each FAILED finding, run callsync doctor again, start' : 'start';
+  say(`Next: ${first} callsync up --no-schedules, then run callsync go-live --from DATE in a second terminal.`);
 };
 
 const options = {

@@ -46,7 +46,8 @@ const render = (summary: Status, unsigned: boolean): string => {
     Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     sync && describeSync(sync),
     sync && `watermark   sync: ${sync.watermark.toISOString()}`,
-    list && `list        ${describeFacts(list).join('; ') || 'no limit seen'}`,
+    // The size of a page is no limit, and a process that has just started has seen short pages alone.
+    list && `list        ${describeFacts({ ...list, page: 0 }).join('; ') || 'no limit seen'}`,
     `proof       ${describeProof(summary.provenThrough)}`,
     `quarantine  ${quarantine.count} open${quarantine.count > 0 ? ': callsync quarantine list' : ''}`,
     `rereads     ${rereads.count} waiting${rereads.unanswered === 0 ? '' : `, ${rereads.unanswered} without an answer`}`,
@@ -62,9 +63,9 @@ const render = (summary: Status, unsigned: boolean): string => {
 
 /** The first day behind the proof is the one to ask about. */
 const describeProof = (day: string | null): string => {
-  if (day === null) return 'the first day is not proven yet; why: callsync coverage';
+  if (day === null) return 'the oldest day is not proven yet; why: callsync coverage';
   const next = dateOf(Date.parse(day) + dayMicros / 1000);
-  return `proven from the first day through ${day}; why not further: callsync coverage --day ${next}`;
+  return `proven from the oldest day through ${day}; why not further: callsync coverage --day ${next}`;
 };
 
 const describeAlarm = ({ summary, since, command }: Alarm): string =>

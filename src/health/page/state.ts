@@ -74,7 +74,7 @@ const describeProgress = ({ at, provenThrough }: PageState, { warehouses }: Read
     newest.length === 0
       ? 'No call is visible yet'
       : `The newest visible call is ${formatSpan(Math.max(0, (at - Math.min(...newest)) / 1000))} old`;
-  return `${age}; ${provenThrough === null ? 'the first day is not proven yet' : `all is proven through ${provenThrough}`}.`;
+  return `${age}; ${provenThrough === null ? 'the oldest day is not proven yet' : `all is proven through ${provenThrough}`}.`;
 };
 
 const shownDays = 35;

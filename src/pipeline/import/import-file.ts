@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { identifyRecord, importObservedAt } from '../../calls/fold.ts';
+import { identifyRecord, importObservedAt, type LedgerRow } from '../../calls/fold.ts';
 import { terminal } from '../../lib/errors.ts';
 import { readRecord } from '../../lib/json-record.ts';
 import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
@@ -32,8 +32,10 @@ export interface ImportProgress {
   readonly refused: number;
   /** Calls that were unknown. */
   readonly added: number;
-  /** Calls whose document changed, the unknown ones too. */
+  /** Calls with a new revision, the unknown ones too. */
   readonly changed: number;
+  /** Of these, known calls of which no value changed: only their first sight is earlier. */
+  readonly earlier: number;
 }
 
 interface ImportOptions {
@@ -71,7 +73,7 @@ export const importFile = async (deps: IngestDeps, input: ImportInput, options: 
 
 const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedInput, options: ImportOptions) => {
   const now = Date.now() * 1000;
-  const counts = { records: 0, refused: 0, added: 0, changed: 0 };
+  const counts = { records: 0, refused: 0, added: 0, changed: 0, earlier: 0 };
   let bytes = 0;
   const counted = async function* (): Bytes {
     for await (const chunk of file.bytes) {
@@ -98,6 +100,7 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
         counts.refused += folded.rejected;
         counts.added += folded.changed.filter(({ revision }) => revision === 1).length;
         counts.changed += folded.changed.length;
+        counts.earlier += folded.changed.filter(isOnlyEarlier).length;
         options.onProgress?.(progress());
       }
     } finally {
@@ -120,6 +123,9 @@ const importOpened = async (deps: IngestDeps, input: ImportInput, file: OpenedIn
   options.onProgress?.(progress());
   return progress();
 };
+
+const isOnlyEarlier = ({ revision, fieldChanges }: LedgerRow): boolean =>
+  revision > 1 && Object.values(fieldChanges).every(([since]) => since < revision);
 
 /** Batches of bounded bytes; records before a broken place come too. */
 async function* batchesOf(records: AsyncIterable<SplitRecord>, limit: number): AsyncGenerator<readonly SplitRecord[]> {

@@ -114,9 +114,12 @@ test('the time of a record is the given one, else the end of its processing, els
   const noTime = 'no time of its own in the past, and none was given for the import';
   expect(await quarantined()).toEqual([`file:4 ${noTime}`, `file:5 ${noTime}`]);
   const given = Date.parse('2024-01-01T00:00:00Z') * 1000;
-  await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given });
+  const again = await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given });
+  expect(again).toMatchObject({ added: 2, changed: 2, earlier: 0 });
   expect(await observedAt('none')).toBe(given);
   expect(await pipeline.rowOf('both')).toMatchObject({ firstSeenAt: processed, lastSeenAt: given });
+  const back = await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given / 2 });
+  expect(back).toMatchObject({ added: 0, changed: 5, earlier: 5 });
   const ahead = importFile(pipeline.deps, { from: await save(''), observedAt: (Date.now() + 3_600_000) * 1000 });
   await expect(ahead).rejects.toMatchObject({ code: 'IMPORT_TIME_AHEAD' });
 });
