@@ -13,6 +13,8 @@ const all = recording ? 'test/replay/record-histories.ts' : 'test/campaigns/**/*
 export default defineConfig({
   test: {
     pool: 'forks',
+    // A module that has not changed since the last run is not transformed again.
+    experimental: { fsModuleCache: true },
     // Many times what a machine takes that does nothing else: it says that something hangs, not that a machine is slow.
     testTimeout: campaigns ? 3_600_000 : 600_000,
     hookTimeout: 600_000,
