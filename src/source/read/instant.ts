@@ -75,7 +75,9 @@ function* readPieces(view: View, [whole, halve]: Pieces, ids: Set<string>, total
     const part = yield* judgeComplete(view, piece);
     for (const id of part.ids) ids.add(id);
     isCounted &&= part.pass.rows > 0 || 2 * (part.pass.lastTotal ?? 0) < Math.max(1, total);
-    const halves = part.kind === 'cut' && (isCounted || part.why === 'too_large') ? halve(piece) : [];
+    // A single call disagrees with its total in whatever piece it is.
+    const isDivisible = part.kind === 'cut' && (part.why === 'too_large' || (isCounted && part.pass.ids.size > 1));
+    const halves = isDivisible ? halve(piece) : [];
     isWhole &&= part.kind === 'done' || halves.length > 0;
     queue.push(...halves);
   }

@@ -177,11 +177,14 @@ const headOf = ({ count, size, total, refusedBehind }: Page, before: Listing): S
   return { pages: 1, bytes: size, lastPage: count, refusedBehind, lastTotal };
 };
 
-const isAtTotal = ({ rows, lastTotal }: Listing): boolean => rows > 1 && rows === lastTotal;
+const isAtTotal = ({ rows, lastTotal }: Listing): boolean => rows > 0 && rows === lastTotal;
 
 /** A page behind as many rows as the total says may be empty, or the last page given again. */
 const mayEndAtTotal = ({ total, count }: Page, overlap: number, before: Listing): boolean =>
-  isAtTotal(before) && (total ?? before.lastTotal) === before.lastTotal && (overlap === 0 || count <= overlap);
+  before.rows > 1 &&
+  isAtTotal(before) &&
+  (total ?? before.lastTotal) === before.lastTotal &&
+  (overlap === 0 || count <= overlap);
 
 /** A page behind one that was shorter than asked for may be that page again, as some lists answer behind their end. */
 const mayBeAgain = ({ count, request: { behind, size = 0 } }: Page): boolean =>
