@@ -69,9 +69,9 @@ const isCapLike = (view: View, { rows, ids, bytes, lastTotal }: Listing): boolea
 const isUneven = ({ learned }: View, rows: number): boolean =>
   hasGaps(learned) || rows < learned.records || Number.isFinite(learned.cap);
 
-/** Whether so many records are full pages only. */
+/** Whether so many records are full pages only, or a number that people choose as a cap: pages may hold fewer than asked for. */
 const fillsPages = ({ list, learned }: View, count: number): boolean =>
-  count > 0 && learned.page >= smallestCap(list) && count % learned.page === 0;
+  count > 0 && (count % 50 === 0 || (learned.page >= smallestCap(list) && count % learned.page === 0));
 
 /** True if the list ends only in refusals, after a page as full as any other. */
 export const endsInDoubt = ({ learned }: View, { refusedBehind }: Listing): boolean =>
