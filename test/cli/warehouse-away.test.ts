@@ -47,7 +47,7 @@ test('opens with one warehouse away, once the ledger has its epoch', async () =>
   await expect(open(both, look)).rejects.toThrow(CallsyncError);
   expect((await open({ here: {} }, look)).epoch).toBe(1);
   expect(await open(both, look)).toEqual({ names: ['here', 'away'], epoch: 1, pending: 0 });
-  expect(said.join('\n')).toContain('Warehouse away does not answer');
+  expect(said.join('\n')).toContain('The warehouse away does not answer');
 });
 
 const load = async (store: Store, [warehouse]: readonly Warehouse[]) => {
@@ -75,7 +75,7 @@ test('asks a warehouse that was away at the start for its last load before the f
   await open(warehouses, load);
   link.shut();
   const epoch = await open(warehouses, async (store, opened) => {
-    expect(said.join('\n')).toContain('Warehouse far does not answer');
+    expect(said.join('\n')).toContain('The warehouse far does not answer');
     const before = await store.epoch();
     // The warehouse looks like this after a restore from before that load.
     await store.pool.query('DELETE FROM loads');
