@@ -40,6 +40,8 @@ interface GoLiveDeps {
   readonly settle: number;
   /** Milliseconds after which a day is compared; infinite where none is. */
   readonly compareAge: number;
+  /** Whether webhooks come. */
+  readonly receives: boolean;
   /** Sends a sample delivery, which never becomes a call; no `url` where no webhooks come. @throws CallsyncError GO_LIVE_RECEIVER */
   verifyReceiver(): Promise<{ readonly url: string | undefined; readonly message: string }>;
   /** Reads a range to its end, joining a reading of the same name that is under way. @throws CallsyncError GO_LIVE_STOPPED */
@@ -67,9 +69,9 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
     await writeMeta(store, goLiveKey, state);
   };
 
-  if (state.receiver === undefined) {
+  if (state.receiver === undefined || !deps.receives) {
     const { url, message } = await deps.verifyReceiver();
-    if (url !== undefined) await keep({ receiver: { at: nowMicros(), url } });
+    await keep({ receiver: url === undefined ? undefined : { at: nowMicros(), url } });
     say(`1 receiver   ${message}`);
   } else say(`1 receiver   was verified at ${iso(state.receiver.at)}.`);
 

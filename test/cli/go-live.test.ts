@@ -67,7 +67,7 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   expect(JSON.parse(again.stdout)).toMatchObject({ catchUp: state.catchUp, overlap: state.overlap });
 
   await site.reconfigure((written) => Object.assign(written.webhook, { enabled: false }));
-  const without = await folder.run(argsOf('--restart'));
+  const without = await folder.run(argsOf());
   expect([without.code, without.stderr]).toEqual([0, expect.stringMatching(/1 receiver {3}none/)]);
   await site.reconfigure((written) => Object.assign(written.webhook, { enabled: true }));
 

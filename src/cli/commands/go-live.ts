@@ -15,7 +15,7 @@ import { checkPublicUrl, roundTrip } from './doctor/check-webhook.ts';
 const verifyReceiver = async (services: Services, store: Store, given: string | undefined) => {
   const { enabled, public_url: configured } = services.config.webhook;
   const url = given ?? configured;
-  if (!enabled && url === undefined) return { url, message: 'none: new calls come from the list alone.' };
+  if (!enabled && given === undefined) return { url: undefined, message: 'none: new calls come from the list alone.' };
   if (url === undefined)
     throw terminal('CONFIG_INVALID', 'webhook.public_url is needed: the address that the service sends to.', {
       hint: 'Set it to the address given to the account manager. If the service sends no webhooks, set webhook.enabled to false.',
@@ -61,6 +61,7 @@ answer. In both cases, run the command again.`,
         say: services.say,
         settle,
         compareAge: reconcile.enabled ? reconcile.age : Number.POSITIVE_INFINITY,
+        receives: services.config.webhook.enabled || options.url !== undefined,
         verifyReceiver: () => verifyReceiver(services, store, options.url),
         read: async (name, range, { force }) => {
           const handle = await beginBackfill(services, temporal, { name, range, force });

@@ -58,8 +58,9 @@ const endsDoubtfully = (view: View, pass: Listing, isDisputed: boolean): boolean
 /** Whether a count may be that of a cap. */
 const isCapLike = (view: View, { rows, ids, bytes, lastTotal }: Listing): boolean => {
   const { list, learned } = view;
-  // A cap may have come while the list was read; it does not count records that pages repeat.
-  if (fillsPages(view, rows) || fillsPages(view, ids.size)) return true;
+  // A cap may have come while the list was read; it does not count records that pages repeat. Pages may hold fewer than asked for.
+  const isRound = rows > 0 && rows % 50 === 0;
+  if (isRound || fillsPages(view, rows) || fillsPages(view, ids.size)) return true;
   if (rows < fewestOf(list) || (lastTotal !== undefined && rows < learned.total)) return false;
   // An answer without pages may also end where it holds so many bytes. The record that no longer fits may be long.
   return rows >= learned.records || (list.pagination?.style === 'none' && bytes * (1 + 4 / rows) >= learned.bytes);
@@ -69,9 +70,9 @@ const isCapLike = (view: View, { rows, ids, bytes, lastTotal }: Listing): boolea
 const isUneven = ({ learned }: View, rows: number): boolean =>
   hasGaps(learned) || rows < learned.records || Number.isFinite(learned.cap);
 
-/** Whether so many records are full pages only, or a number that people choose as a cap: pages may hold fewer than asked for. */
+/** Whether so many records are full pages only. */
 const fillsPages = ({ list, learned }: View, count: number): boolean =>
-  count > 0 && (count % 50 === 0 || (learned.page >= smallestCap(list) && count % learned.page === 0));
+  count > 0 && learned.page >= smallestCap(list) && count % learned.page === 0;
 
 /** True if the list ends only in refusals, after a page as full as any other. */
 export const endsInDoubt = ({ learned }: View, { refusedBehind }: Listing): boolean =>

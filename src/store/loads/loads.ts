@@ -141,10 +141,10 @@ const newestCalls = raw('500');
 
 /** SQL over a row `w` of `warehouses`. Time of the newest call in it, in microseconds, without calls of the future. */
 export const newestLoadedSql = sql`(SELECT ${toMicros('l.call_timestamp')}
-         FROM (SELECT call_id, call_timestamp, tombstone FROM ledger WHERE call_timestamp <= now()
+         FROM (SELECT call_id, call_timestamp FROM ledger WHERE call_timestamp <= now() AND NOT tombstone
                 ORDER BY call_timestamp DESC LIMIT ${newestCalls}) l
         CROSS JOIN ${rowOfCall(raw('w.name'), sql`l.call_id`)} c
-        WHERE c.applied_revision > 0 AND NOT l.tombstone
+        WHERE c.applied_revision > 0
         ORDER BY l.call_timestamp DESC LIMIT 1)`;
 
 /**

@@ -25,7 +25,8 @@ export const alignProcessed = async (store: Store, field: string): Promise<void>
          WHERE l.call_id = "callId" AND l.revision = u.revision AND l.processed_at IS DISTINCT FROM ${toTimestamp('u.end')}
          RETURNING l.call_id`;
       if (changed.length === 0) return;
-      await tx.query`UPDATE ledger_documents SET revision = revision + 1 WHERE call_id = ANY(${changed})`;
+      await tx.query`UPDATE ledger_documents d SET revision = l.revision FROM ledger l
+                      WHERE l.call_id = d.call_id AND d.call_id = ANY(${changed})`;
       await withdraw(changed);
       await markPending(tx, changed);
     });

@@ -125,7 +125,7 @@ const countFields = (state: Watched, record: JsonRecord): void => {
   state.records++;
   for (const field of record.names) {
     if (field === knownField) continue;
-    const name = field.slice(0, longestName);
+    const name = field.slice(0, longestName).toWellFormed();
     const types = state.fields.get(name) ?? new Map<string, number>();
     state.fields.set(name, types);
     const type = record.type(field);

@@ -100,9 +100,10 @@ export const tryRoundTrip = async (options: {
   if (!sent.delivered) {
     const small = await sendWebhook({ ...common, retry: false });
     // A proxy may have refused a delivery that the receiver stored. The receiver records its own refusals a little later.
-    await takeWithin(store, small.deliveryId, last?.status === 403 ? storedWithinMs : 0);
+    const answer = small.attempts.at(-1);
+    await takeWithin(store, small.deliveryId, small.delivered || answer?.status === 403 ? storedWithinMs : 0);
     await store.take(sent.deliveryId);
-    return small.delivered ? explainLimit(url, bytes, last) : explainRefusal(url, last);
+    return small.delivered ? explainLimit(url, bytes, last) : explainRefusal(url, answer);
   }
   if (!(await takeWithin(store, sent.deliveryId, storedWithinMs)))
     return failed(
