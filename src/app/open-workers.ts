@@ -21,8 +21,8 @@ const wakeWithinMs = 5_000;
 
 /** Workers of this process, polling until the services are closed. @param roles without them, they do everything */
 export const openWorkers = async (services: Services, parts: Parts, roles?: readonly WorkerRole[]) => {
-  // The heap holds some 50 MB, and the pages under way 28: at 40 %, V8 marked all of it again and again.
-  limitGrowth(60);
+  // The heap holds some 50 MB, and the pages under way 28: at 60 %, V8 marked all of it again and again.
+  limitGrowth(100);
   // V8 optimizes code that has run for some time. In a load of seconds, four times that time saves work of the compiler.
   // The V8 of later versions of Node counts calls, and has no such flag.
   if (process.version.startsWith('v20.')) setFlagsFromString('--interrupt-budget=300000');

@@ -1,5 +1,6 @@
 /** Workers of one process: workflows, reading and loading each poll their own task queue. */
 import { DefaultLogger, MetricsBuffer, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { globalHandlers } from '@temporalio/worker/lib/workflow/vm-shared.js';
 import * as activities from '../../activities/create-activities.ts';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
@@ -15,6 +16,9 @@ const activityFactories = {
   read: activities.createReadActivities,
   load: activities.createLoadActivities,
 };
+
+/** A thread of their own would hold 25 MB, and workflows work for milliseconds. Workflows keep the usual limit of time. */
+const inThisThread = { debugMode: true, isolateExecutionTimeout: '5s' };
 
 let runtimeInstalled = false;
 
@@ -74,6 +78,7 @@ export const startWorkers = async (input: {
               ...shared,
               taskQueue: queues.workflows,
               workflowBundle: { codePath: findBuilt('workflow-bundle.js') },
+              ...inThisThread,
               maxCachedWorkflows: config.max_cached_workflows,
               maxConcurrentWorkflowTaskExecutions: config.concurrency.workflow_tasks,
             }
@@ -87,6 +92,8 @@ export const startWorkers = async (input: {
             },
       ),
     );
+  // The SDK follows each promise of the thread of workflows, to name the place where one waits.
+  globalHandlers.uninstall();
   const runs = workers.map((worker) => worker.run());
   const finished = Promise.all(runs).then(() => undefined);
   finished.catch(() => undefined);
