@@ -46,8 +46,7 @@ const render = (summary: Status, unsigned: boolean): string => {
     Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     sync && describeSync(sync),
     sync && `watermark   sync: ${sync.watermark.toISOString()}`,
-    // The size of a page is no limit, and a process that has just started has seen short pages alone.
-    list && `list        ${describeFacts({ ...list, page: 0 }).join('; ') || 'no limit seen'}`,
+    list && `list        ${describeFacts(list).join('; ') || 'no limit seen'}`,
     `proof       ${describeProof(summary.provenThrough)}`,
     `quarantine  ${quarantine.count} open${quarantine.count > 0 ? ': callsync quarantine list' : ''}`,
     `rereads     ${rereads.count} waiting${rereads.unanswered === 0 ? '' : `, ${rereads.unanswered} without an answer`}`,

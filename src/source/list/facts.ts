@@ -107,13 +107,12 @@ export const createFacts = (memory?: Memory<KeptFacts>) => {
 };
 
 /** In words, why windows are cut: the limits that this list was seen to have. Lengths are in microseconds. */
-export const describeFacts = ({ cap, longest, length = {}, page }: Learned): readonly string[] => {
+export const describeFacts = ({ cap, longest, length = {} }: Learned): readonly string[] => {
   const span = (micros: Micros): string => formatSpan(micros / 1e6);
   return [
     cap === undefined ? [] : `${countOf(cap, 'record')} a query, the most of any answer where more was behind it`,
     longest === undefined ? [] : `longer windows than ${span(longest)} are refused`,
     Object.entries(length).map(([axis, micros]) => `windows of ${span(micros)} by ${axis} are shown whole`),
-    !page ? [] : `${countOf(page, 'record')} a page`,
   ].flat();
 };
 

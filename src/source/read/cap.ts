@@ -4,7 +4,7 @@ import { dayMicros as day, type Micros } from '../../lib/timestamps.ts';
 import { fewestAtEnd, hasGaps, type Span } from '../list/facts.ts';
 import { axisOf, boundStep, isCuttable, type Window, type WindowQuery } from '../list/list-query.ts';
 import { ask, askQuietly, type Judge, type View } from './ask.ts';
-import { cutAmidCalls, endsFull } from './complete.ts';
+import { cutAmidCalls, endsFull, isRound } from './complete.ts';
 import { isCall, type Listing } from './evidence.ts';
 
 /**
@@ -59,8 +59,7 @@ const endsDoubtfully = (view: View, pass: Listing, isDisputed: boolean): boolean
 const isCapLike = (view: View, { rows, ids, bytes, lastTotal }: Listing): boolean => {
   const { list, learned } = view;
   // A cap may have come while the list was read; it does not count records that pages repeat. Pages may hold fewer than asked for.
-  const isRound = rows > 0 && rows % 50 === 0;
-  if (isRound || fillsPages(view, rows) || fillsPages(view, ids.size)) return true;
+  if (isRound(rows, 50) || fillsPages(view, rows) || fillsPages(view, ids.size)) return true;
   if (rows < fewestOf(list) || (lastTotal !== undefined && rows < learned.total)) return false;
   // An answer without pages may also end where it holds so many bytes. The record that no longer fits may be long.
   return rows >= learned.records || (list.pagination?.style === 'none' && bytes * (1 + 4 / rows) >= learned.bytes);
@@ -72,7 +71,7 @@ const isUneven = ({ learned }: View, rows: number): boolean =>
 
 /** Whether so many records are full pages only. */
 const fillsPages = ({ list, learned }: View, count: number): boolean =>
-  count > 0 && learned.page >= smallestCap(list) && count % learned.page === 0;
+  learned.page >= smallestCap(list) && isRound(count, learned.page);
 
 /** True if the list ends only in refusals, after a page as full as any other. */
 export const endsInDoubt = ({ learned }: View, { refusedBehind }: Listing): boolean =>

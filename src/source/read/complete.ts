@@ -99,12 +99,14 @@ const closes = ({ learned, leadsOn }: View, listings: readonly Listing[], gaps: 
     }),
   );
 
+/** Whether a count is a multiple of a size, as that of a cap is. */
+export const isRound = (count: number, size: number): boolean => count > 0 && count % size === 0;
+
 /** A list that cannot be cut allows no second look at a part, so only a round number reveals a cap. */
 const isRoundAnswer = ({ list }: View, { window }: ListQuery, { ids, lastTotal }: Listing): boolean => {
   if (list.pagination === undefined || lastTotal !== undefined) return false;
   if (window !== undefined && isCuttable(axisOf(list, window.axis))) return false;
-  const round = list.pagination.style === 'none' ? 50 : 500;
-  return ids.size > 0 && ids.size % round === 0;
+  return isRound(ids.size, list.pagination.style === 'none' ? 50 : 500);
 };
 
 /** The size of pages; undefined where the service has shown that it ignores a size. */

@@ -173,18 +173,13 @@ const endsSeen = ({ leadsOn, learned }: ListClient, page: Page, isEmpty: boolean
 /** The evidence of a page without its records. */
 const headOf = ({ count, size, total, refusedBehind }: Page, before: Listing): Seen => {
   // The total of an empty page behind the end counts nothing.
-  const lastTotal = isAtTotal(before) && count === 0 ? undefined : total;
-  return { pages: 1, bytes: size, lastPage: count, refusedBehind, lastTotal };
+  const isBehindEnd = count === 0 && before.rows > 0 && before.rows === before.lastTotal;
+  return { pages: 1, bytes: size, lastPage: count, refusedBehind, lastTotal: isBehindEnd ? undefined : total };
 };
 
-const isAtTotal = ({ rows, lastTotal }: Listing): boolean => rows > 0 && rows === lastTotal;
-
 /** A page behind as many rows as the total says may be empty, or the last page given again. */
-const mayEndAtTotal = ({ total, count }: Page, overlap: number, before: Listing): boolean =>
-  before.rows > 1 &&
-  isAtTotal(before) &&
-  (total ?? before.lastTotal) === before.lastTotal &&
-  (overlap === 0 || count <= overlap);
+const mayEndAtTotal = ({ total, count }: Page, overlap: number, { rows, lastTotal }: Listing): boolean =>
+  rows > 1 && rows === lastTotal && (total ?? rows) === rows && (overlap === 0 || count <= overlap);
 
 /** A page behind one that was shorter than asked for may be that page again, as some lists answer behind their end. */
 const mayBeAgain = ({ count, request: { behind, size = 0 } }: Page): boolean =>

@@ -106,15 +106,15 @@ function* readRows(view: View, query: WindowQuery, cause: CallsyncError) {
   const failed: number[] = [];
   let found = nothing;
   let size = rowsAtOnce;
-  let isRefused = false;
   for (let offset = 0; view.hasRows && offset < capOf(view.list, view.learned); ) {
-    const mayFail = (error: CallsyncError): boolean => {
-      isRefused = offset > 0 && isRefusal(error);
-      return isRefused || isPoison(error);
-    };
-    const page: Listing | undefined = yield* unless(mayFail, askList(query, { rows: [offset, size], upToCap: true }));
-    // Where rows this far behind are refused, the others are not lost with them.
-    if (isRefused) break;
+    let page: Listing | undefined;
+    try {
+      page = yield* orPoison(askList(query, { rows: [offset, size], upToCap: true }));
+    } catch (error) {
+      // Where rows this far behind are refused, the others are not lost with them.
+      if (offset > 0 && isRefusal(error)) break;
+      throw error;
+    }
     const [isTaken, isEnd] = page === undefined ? [false, false] : placeOf(page, found, offset, size);
     if (page !== undefined) found = join(found, isTaken ? page : totalsOf(page));
     if (isEnd) return { found, failed, isListed: true };
