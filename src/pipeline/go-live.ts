@@ -40,10 +40,8 @@ interface GoLiveDeps {
   readonly settle: number;
   /** Milliseconds after which a day is compared; infinite where none is. */
   readonly compareAge: number;
-  /** Whether webhooks come. */
-  readonly receives: boolean;
-  /** Sends a sample delivery, which never becomes a call; no `url` where no webhooks come. @throws CallsyncError GO_LIVE_RECEIVER */
-  verifyReceiver(): Promise<{ readonly url: string | undefined; readonly message: string }>;
+  /** Sends a sample delivery, which never becomes a call; undefined where no webhooks come. @throws CallsyncError GO_LIVE_RECEIVER */
+  readonly verifyReceiver: (() => Promise<{ readonly url: string; readonly message: string }>) | undefined;
   /** Reads a range to its end, joining a reading of the same name that is under way. @throws CallsyncError GO_LIVE_STOPPED */
   read(
     name: string,
@@ -69,11 +67,9 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
     await writeMeta(store, goLiveKey, state);
   };
 
-  if (state.receiver === undefined || !deps.receives) {
-    const { url, message } = await deps.verifyReceiver();
-    await keep({ receiver: url === undefined ? undefined : { at: nowMicros(), url } });
-    say(`1 receiver   ${message}`);
-  } else say(`1 receiver   was verified at ${iso(state.receiver.at)}.`);
+  const [receiver, told] = await verifyOnce(deps, state.receiver);
+  await keep({ receiver });
+  say(`1 receiver   ${told}`);
 
   if (state.catchUp?.calls === undefined) {
     if (state.catchUp === undefined) await keep({ catchUp: { to: nowMicros() } });
@@ -100,6 +96,13 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
   await keep({ schedules: { at: nowMicros() } });
   say('4 schedules  are on.');
   return state;
+};
+
+const verifyOnce = async ({ verifyReceiver }: GoLiveDeps, known: GoLiveState['receiver']) => {
+  if (verifyReceiver === undefined) return [undefined, 'none: new calls come from the list alone.'] as const;
+  if (known !== undefined) return [known, `was verified at ${iso(known.at)}.`] as const;
+  const { url, message } = await verifyReceiver();
+  return [{ at: nowMicros(), url }, message] as const;
 };
 
 const lookMs = 2_000;

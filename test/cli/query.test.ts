@@ -117,12 +117,13 @@ test('what a query does to values is told in words of ours, with the place', asy
   }
 });
 
-test('a query or a search that begins with a dash says how it is given', async () => {
+test('a query that begins with a dash, or options before a subcommand, say how they are given', async () => {
   const sql = '-- how many\nSELECT 1 AS one';
   const refused = await folder.run(['query', sql]);
-  expect(refused).toMatchObject({ code: 2, stdout: '' });
-  expect(refused.stderr).toMatch(/begins with a dash comes last, after --: callsync query -- '-…'/);
+  const advice = expect.stringMatching(/begins with a dash comes last, after --: callsync query -- '-…'/);
+  expect(refused).toMatchObject({ code: 2, stdout: '', stderr: advice });
   expect((await folder.run(['search', '-facture'])).stderr).toMatch(/callsync search -- '-…'/);
+  expect((await folder.run(['backfill', '--json', 'cancel', 'a'])).stderr).toMatch(/: callsync backfill cancel …/);
   const asked = startProgram(['search', '-'], { cwd: folder.path, input: 'facture' });
   const expected = [expect.any(Number), expect.stringContaining('SEARCH_INDEX_MISSING')];
   expect([await asked.ended, asked.stderr()]).toEqual(expected);

@@ -13,9 +13,7 @@ import { duration } from '../shell/range.ts';
 import { checkPublicUrl, roundTrip } from './doctor/check-webhook.ts';
 
 const verifyReceiver = async (services: Services, store: Store, given: string | undefined) => {
-  const { enabled, public_url: configured } = services.config.webhook;
-  const url = given ?? configured;
-  if (!enabled && given === undefined) return { url: undefined, message: 'none: new calls come from the list alone.' };
+  const url = given ?? services.config.webhook.public_url;
   if (url === undefined)
     throw terminal('CONFIG_INVALID', 'webhook.public_url is needed: the address that the service sends to.', {
       hint: 'Set it to the address given to the account manager. If the service sends no webhooks, set webhook.enabled to false.',
@@ -55,14 +53,14 @@ answer. In both cases, run the command again.`,
     if ((await unpolledQueues(temporal.client.workflow, temporal.prefix)).length > 0)
       throw transient('GO_LIVE_WORKER', 'No worker is running.');
     const { settle, reconcile } = services.config.sync;
+    const receives = services.config.webhook.enabled || options.url !== undefined;
     const state = await goLive(
       {
         store,
         say: services.say,
         settle,
         compareAge: reconcile.enabled ? reconcile.age : Number.POSITIVE_INFINITY,
-        receives: services.config.webhook.enabled || options.url !== undefined,
-        verifyReceiver: () => verifyReceiver(services, store, options.url),
+        verifyReceiver: receives ? () => verifyReceiver(services, store, options.url) : undefined,
         read: async (name, range, { force }) => {
           const handle = await beginBackfill(services, temporal, { name, range, force });
           const { state: reached, totals } = await watchBackfill(handle, name, signal);

@@ -51,6 +51,8 @@ export const runProgram = async (words: readonly string[]): Promise<void> => {
     // Searches and queries may begin with a dash, such as an excluded word or a comment of SQL.
     if (error.code === 'commander.unknownOption' && command?.registeredArguments.length === 1)
       say(`(an argument that begins with a dash comes last, after --: callsync ${asked} -- '-…')`);
+    const late = command?.commands.find((one) => one.name() !== words[1] && words.includes(one.name()));
+    if (late && error.exitCode !== 0) say(`(options come behind the subcommand: callsync ${asked} ${late.name()} …)`);
     endWith(error.exitCode === 0 ? 'done' : 'usage');
   }
 };

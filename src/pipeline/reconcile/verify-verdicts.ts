@@ -45,7 +45,7 @@ const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']
       oldest = Math.min(oldest, Number(row.compared_at));
       lacking.delete(row.digest);
       const id = Number(row.verdict_id);
-      const digest = digestVerdict(store.erasures.proof.keys, { warehouse: warehouse.name, ...row } as never);
+      const digest = digestVerdict(store.erasures.proof.keys, { warehouse: warehouse.name, ...row });
       if ((id >= first && !stored.has(row.digest)) || digest !== row.digest) differing.push(id);
     }
   } catch (error) {

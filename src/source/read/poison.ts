@@ -115,7 +115,7 @@ function* readRows(view: View, query: WindowQuery, cause: CallsyncError) {
       if (offset > 0 && isRefusal(error)) break;
       throw error;
     }
-    const [isTaken, isEnd] = page === undefined ? [false, false] : placeOf(page, found, offset, size);
+    const [isTaken, isEnd] = placeOf(page, found, offset, size);
     if (page !== undefined) found = join(found, isTaken ? page : totalsOf(page));
     if (isEnd) return { found, failed, isListed: true };
     if (!isTaken && size > 1) {
@@ -133,8 +133,10 @@ function* readRows(view: View, query: WindowQuery, cause: CallsyncError) {
  * Whether a page counts, and whether the rows end with it. Fewer records than requested mean that the list ends here, or
  * that the service limits the page.
  */
-const placeOf = ({ lastPage: count, lastTotal }: Listing, found: Listing, offset: number, size: number) => {
-  const isEnd = count === 0 || offset + count === (lastTotal ?? found.lastTotal);
+const placeOf = (page: Listing | undefined, found: Listing, offset: number, size: number) => {
+  if (page === undefined) return [false, false] as const;
+  const { lastPage: count, lastTotal = found.lastTotal } = page;
+  const isEnd = count === 0 || offset + count === lastTotal;
   return [isEnd || count >= size, isEnd] as const;
 };
 

@@ -83,8 +83,8 @@ const packDocuments = async (rows: readonly LedgerRow[]): Promise<readonly Buffe
 
 const sources: readonly ObservationSource[] = ['webhook', 'poll', 'import'];
 
-/** As `StoredLedgerRow` names them. */
-const ledgerColumns = sql`l.call_id AS "callId", l.revision, l.tombstone, l.fields AS versions,
+/** As `StoredLedgerRow` names them; `revision` comes behind them. */
+const ledgerColumns = sql`l.call_id AS "callId", l.tombstone, l.fields AS versions,
   ${toMicros('l.confirmed_at')} AS "confirmedAt", l.confirmed_rank AS "confirmedRank",
   coalesce(l.field_changes, '{}') AS "fieldChanges", ${toMicros('l.first_seen_at')} AS "firstSeenAt",
   ${toMicros('l.last_seen_at')} AS "lastSeenAt", ${toMicros('l.changed_at')} AS "changedAt",
@@ -283,7 +283,7 @@ export const resanitizeInLedger = async (
 
 /** The ledger's rows of these calls, without their documents and without locks. */
 export const readHeads = (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> =>
-  select(db, sql`FROM ledger l WHERE call_id = ANY(${callIds}) AND revision > 0`);
+  select(db, sql`l.revision FROM ledger l WHERE call_id = ANY(${callIds}) AND revision > 0`);
 
 /** Known calls among the given ones, and whether each is in the range of call time and not erased. */
 export const findInLedger = async (
@@ -310,7 +310,7 @@ export const readRows = (db: Queryable, callIds: readonly string[]): Promise<Rea
   const known = sql`l.call_id = ANY(${callIds}) AND l.revision > 0`;
   // A document of another revision is that of a table that was set back alone.
   const whole = sql`LEFT JOIN ledger_documents d ON d.call_id = l.call_id AND d.revision = l.revision`;
-  return select(db, sql`, d.body, d.digest FROM ledger l ${whole} WHERE ${known}`);
+  return select(db, sql`l.revision, d.body, d.digest FROM ledger l ${whole} WHERE ${known}`);
 };
 
 /** Documents only, undefined where lost, in the order of the statement, without the registers of their fields. @param where condition on `ledger_documents` */
@@ -337,7 +337,7 @@ export const readDocumentPages = (db: Queryable, where = sql`true`) =>
 
 /** @param rest of the statement, behind the columns of `ledger l` */
 const select = async (db: Queryable, rest: Sql): Promise<Map<string, LedgerRow>> => {
-  const rows = await db.query<StoredLedgerRow>`SELECT ${ledgerColumns} ${rest}`;
+  const rows = await db.query<StoredLedgerRow>`SELECT ${ledgerColumns}, ${rest}`;
   return new Map(rows.map((row) => [row.callId, readLedgerRow(row)]));
 };
 
@@ -350,10 +350,7 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
 /** Of calls that have a row: none is ever deleted. */
 const lockKnown = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
   if (ids.length === 0) return new Map();
-  return select(
-    tx,
-    sql`, ${lowered} AS revision FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`,
-  );
+  return select(tx, sql`${lowered} AS revision FROM ledger l WHERE call_id = ANY(${ids}) ORDER BY call_id FOR UPDATE`);
 };
 
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {

@@ -51,8 +51,8 @@ const enough = 20;
 const flushMs = 30_000;
 /** A source whose field names never end is reported by this many. */
 const mostFindings = 500;
-/** Characters of a field name in a finding: an index takes no key of any length. */
-const longestName = 512;
+/** A field name as findings have it: an index takes no key of any length. */
+const shorten = (field: string): string => field.slice(0, 512).toWellFormed();
 
 /** How many records had a field, by the type of its value. */
 type FieldCounts = Map<string, number>;
@@ -125,7 +125,7 @@ const countFields = (state: Watched, record: JsonRecord): void => {
   state.records++;
   for (const field of record.names) {
     if (field === knownField) continue;
-    const name = field.slice(0, longestName).toWellFormed();
+    const name = shorten(field);
     const types = state.fields.get(name) ?? new Map<string, number>();
     state.fields.set(name, types);
     const type = record.type(field);
@@ -170,7 +170,7 @@ type SeenWindow = Readonly<Record<'repeated' | 'conflicting', number>> & {
 const windowFindings = (source: string, { uncarried, repeated, conflicting }: SeenWindow): DriftFinding[] => {
   const empty = 'null or empty, while source.list.authoritative_fields does not name it';
   const findings = Object.entries(uncarried).map(
-    ([field, seen]): DriftFinding => ({ source, field, kind: 'uncarried', detail: empty, seen }),
+    ([field, seen]): DriftFinding => ({ source, field: shorten(field), kind: 'uncarried', detail: empty, seen }),
   );
   const twice = 'names calls more than once and counts each row';
   const other =

@@ -56,11 +56,9 @@ const selected = raw(names.map((name) => (timeColumns.has(name) ? `${toMicros(na
 /**
  * HMAC-SHA-256 (hex) over every column of the warehouse's table except the digest itself, including the previous digest. Undefined if the key is not configured.
  */
-export const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>): string | undefined => {
-  const values = columns
-    .filter((name) => name !== 'digest')
-    .map((name) => verdict[name as keyof typeof verdict] ?? null);
-  return keys.sign(verdict.key_id, JSON.stringify([verdict.warehouse, ...values]));
+export const digestVerdict = (keys: ProofKeys, verdict: Partial<Record<keyof StoredVerdict, unknown>>) => {
+  const values = columns.filter((name) => name !== 'digest').map((name) => verdict[name] ?? null);
+  return keys.sign(verdict.key_id as string, JSON.stringify([verdict.warehouse, ...values]));
 };
 
 /**
