@@ -144,6 +144,7 @@ test.each<[string, SourceConfigInput['list'], object | MemoryAnswer]>([
   ['a total of 0 and an object', { total_path: 'total' }, { total: 0, data: {} }],
   ['an object, as PHP writes an empty array', {}, { data: {} }],
   ['an empty text', {}, { data: '' }],
+  ['{}, as APIs leave out all that is empty', { total_path: 'total' }, {}],
 ])('a window without calls is answered by %s', (_, list, nothing) => readAll(45, list, unlessEmpty(nothing)));
 
 test.each<[string, object | MemoryAnswer]>([
@@ -155,10 +156,11 @@ test.each<[string, object | MemoryAnswer]>([
   await expect(read(45, { total_path: 'total' }, unlessEmpty(answer))).rejects.toMatchObject({ code });
 });
 
-test('a total of 0 and no array do not show that the array is where it was looked for', async () => {
-  const list = { total_path: 'total', records: 'calls' };
-  const reading = read(45, list, unlessEmpty({ total: 0 }), { early: 0, quietMs: 1000 });
-  await expect(reading).rejects.toMatchObject({ code: 'LIST_SHAPE', kind: 'terminal' });
+test('a total of 0 and {} do not show that the array is where it was looked for', async () => {
+  for (const nothing of [{ total: 0 }, {}])
+    await expect(
+      read(45, { total_path: 'total', records: 'calls' }, unlessEmpty(nothing), { early: 0, quietMs: 1000 }),
+    ).rejects.toMatchObject({ code: 'LIST_SHAPE', kind: 'terminal' });
 });
 
 const isShown = ({ timestamp }: { timestamp: string }) => hash32(8, Date.parse(timestamp) / 1000) % 10 < 2;
@@ -203,6 +205,7 @@ const untotalled = { total: undefined, totalIsProven: false, emptyAtEnd: 2 };
 test.each<[string, PaginationConfig]>([
   ['a link', { style: 'link', rel: 'next', size: 20, size_param: 'size' }],
   ['an address in the body', { style: 'cursor', cursor_param: 'page', size: 20, size_param: 'size' }],
+  ['an address of pages without a size', { style: 'cursor', cursor_param: 'page', size: 20 }],
 ])('a short page that leads to itself by %s is the last, a full one may not be', (_, config) => {
   const own = new URL('https://memory.invalid/calls?page=2');
   const pagination = createPagination(config);
@@ -438,9 +441,8 @@ test('a later process knows the cap that an earlier one learned, for a week, and
 });
 
 test('a step of coarse bounds with as many calls as any query is reported, also if they are few', async () => {
-  const list = { time_resolution_ms: hour };
   const few: Answer = ({ page, records }) => ({ data: page > 1 ? [] : records.slice(0, 7) });
-  const { seen, problems } = await read(60, list, few, { stepMs: hour });
+  const { seen, problems } = await read(60, { time_resolution_ms: hour }, few, { stepMs: hour });
   expect(seen).toBe(7);
   expect(problems).toContainEqual(expect.objectContaining({ problem: 'looks_truncated' }));
 });

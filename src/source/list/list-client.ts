@@ -324,8 +324,9 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
       hint: 'callsync retries automatically. If the error persists, check source.base_url and source.list.path.',
     });
   const envelope = read === 'no_array' ? parseQuietly(response.body) : read.envelope;
-  // Some services leave the array out, or write something else there, where nothing matches.
-  const page = read === 'no_array' && readTotalOf(list, envelope, response) === 0 ? emptyPage(envelope) : read;
+  // Some services leave the array out, or every empty field, or write something else there, where nothing matches.
+  const isNothing = ['{}', 'null'].includes(JSON.stringify(envelope)) || readTotalOf(list, envelope, response) === 0;
+  const page = read === 'no_array' && isNothing ? emptyPage(envelope) : read;
   if (page !== 'no_array') {
     // The service took the question, and has no answer yet.
     const isLater = status === 202 && page.count === 0;
@@ -335,8 +336,7 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
   const message = `The list of ${host} has another shape than configured: ${where}.`;
-  const hint = 'Check source.list.records, or run `callsync probe`.';
-  throw shapeProven ? transient('LIST_SHAPE', message, { hint }) : terminal('LIST_SHAPE', message, { hint });
+  throw (shapeProven ? transient : terminal)('LIST_SHAPE', message);
 };
 
 /** Names of a search that ended before it had found everything. */

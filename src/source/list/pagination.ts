@@ -148,8 +148,8 @@ const createOffsetPagination = (config: Of<'offset'>): Pagination => {
   };
 };
 
-/** Whether a page is empty or has fewer records than asked for: if it leads to itself, it is the last. */
-const isShort = ({ count, request: { size = 1 } }: SeenPage): boolean => count < size;
+/** Whether a page has fewer records than asked for, or than the largest: if it leads to itself, it is the last. */
+const isShort = ({ count, isFull, request: { size } }: SeenPage) => (size ? count < size : !isFull || count < 2);
 
 /** The page at an address in the body or the headers; undefined where it is that of the last page. */
 const follow = (seen: SeenPage, address: string): Partial<PageRequest> | undefined => {
