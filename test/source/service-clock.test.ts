@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { createServiceClock } from '../../src/source/http/http.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createServiceClock, steadyNow } from '../../src/source/http/http.ts';
 
 const base = Date.UTC(2024, 6, 1);
 const headerAt = (serverMs: number): string => new Date(Math.floor(serverMs / 1000) * 1000).toUTCString();
@@ -28,6 +28,17 @@ test('the service clock starts anew when the service’s clock is set', () => {
   clock.observe({ sentAt: base, headAt: base + 10, date: headerAt(base) });
   const seen = clock.observe({ sentAt: base + 1_000, headAt: base + 1_010, date: headerAt(base + 60_000) }) / 1000;
   expect(Math.abs(seen - (base + 60_000))).toBeLessThan(1_100);
+});
+
+// Otherwise all that a process reads after a sleep of its machine is older than what it read before.
+test.each([
+  ['ahead', 120],
+  ['back', 0],
+])('when this machine’s clock is set %s by 2 h, local time goes %i min ahead', (way, minutes) => {
+  const now = Date.now();
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(now + (way === 'ahead' ? 7_200_000 : -7_200_000));
+  onTestFinished(() => clock.mockRestore());
+  expect(Math.round((steadyNow() - now) / 60_000)).toBe(minutes);
 });
 
 test('the service clock takes arrival without a usable Date, and stays within the allowed skew', () => {

@@ -235,8 +235,8 @@ const readText = (body: Buffer, type = ''): Buffer => {
 const tooLarge = (maxBytes: number): Error =>
   terminal('RESPONSE_TOO_LARGE', `The service sent more than ${maxBytes} bytes in one response.`);
 
-/** Local milliseconds that never jump, on the scale of Date.now(). */
-export const steadyNow = (): number => performance.timeOrigin + performance.now();
+/** Local milliseconds on the scale of Date.now(). A clock that is set back does not move them; one that is set ahead, as after a sleep, does. */
+export const steadyNow = (): number => Math.max(performance.timeOrigin + performance.now(), Date.now());
 
 /** The earliest that it can be by the service's clock, in microseconds; undefined while the service told no time. */
 export const serviceNow = (clock: ServiceClock): number | undefined => {
