@@ -6,6 +6,9 @@ export type TimeFormat = 'iso' | 'iso_seconds' | 'datetime' | 'date' | 'epoch_s'
 const isoPattern =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,9})\d*)?)?\s*(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
+/** As ISO 8601 without signs, and systems of telephony, write times: `20231204T151829Z`, or 14 digits. */
+const basicPattern = /^((?:19|20)\d\d)(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)(?=$|[.Z+-])/;
+
 /** As mail and HTTP write times, such as `Mon, 04 Dec 2023 15:18:29 +0000`. */
 const mailPattern = /^(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (?:([+-]\d{4})|GMT|UTC)$/;
 const months = 'JanFebMarAprMayJunJulAugSepOctNovDec';
@@ -18,7 +21,7 @@ const months = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (typeof value === 'number') return fromEpoch(value);
   if (typeof value !== 'string') return undefined;
-  const text = value.trim();
+  const text = value.trim().replace(basicPattern, '$1-$2-$3T$4:$5:$6');
   if (/^\d{9,16}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
   const match = isoPattern.exec(text);
   if (match === null) return fromMail(text);
@@ -39,12 +42,12 @@ const fromMail = (text: string): Micros | undefined => {
   return day === '' ? undefined : parseTimestamp(`${year}-${month}-${day.padStart(2, '0')}T${time}${zone}`);
 };
 
-/** Seconds below 1e11 (year 5138), milliseconds below 1e14, microseconds above. */
+/** Seconds below 1e11 (year 5138), milliseconds below 1e13, microseconds from 1e14 on; between them are dates in digits. */
 const fromEpoch = (value: number): Micros | undefined => {
   if (!Number.isFinite(value) || value < 1e8 || value > 8.64e18) return undefined;
   if (value < 1e11) return Math.round(value * 1e6);
-  if (value < 1e14) return Math.round(value * 1e3);
-  return value <= 8.64e15 ? Math.round(value) : undefined;
+  if (value < 1e13) return Math.round(value * 1e3);
+  return value >= 1e14 && value <= 8.64e15 ? Math.round(value) : undefined;
 };
 
 /** ISO 8601 in UTC, for messages and output. */

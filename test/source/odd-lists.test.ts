@@ -380,27 +380,27 @@ test('records left out of pages: half of the only page, long after half a page w
   await readAll(60, paged, answer, { times: 20 });
 });
 
-const answer = { error: { code: 'TIMEOUT' }, data: [] };
-
-test.each<[object | MemoryAnswer, object]>([
+test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
   [{ incomplete_results: true, data: [] }, { incomplete_results: false }],
   [{ timed_out: true, data: [] }, { timed_out: false }],
   [{ status: 'processing', data: [] }, { status: 'done' }],
-  [[202, { data: [] }], {}],
-  [answer, { error: null }],
+  [[202, { data: [] }], {}, true],
+  [{ error: { code: 'TIMEOUT' }, data: [] }, { error: null }],
   [{ status: 'error', message: 'overload', data: [] }, { status: 'ok' }],
   [{ code: 503, data: [] }, { code: 0 }],
   [{ statusCode: '500', data: [] }, { statusCode: '200' }],
-])('an error in the body of an answer 200 is no empty list: it is asked again (%j)', async (failed, good) => {
+  [{ code: 1001, msg: 'busy', data: [] }, { code: 0 }, true],
+  [{ IsSuccess: false, data: [] }, { IsSuccess: true }],
+  [{ error_code: 'BUSY', data: [] }, { error_code: '0' }],
+  [{ meta: { status: 'error' }, data: [] }, { meta: { status: 'ok' } }],
+])('an error in the body of an answer 200 is no empty list, nor all of it: %j', async (failed, good, isEmptyOnly) => {
   let asked = 0;
-  await readAll(10, {}, ({ records }) => (++asked === 1 ? failed : { ...good, data: records }));
+  for (const list of [{}, unpaged])
+    await readAll(10, list, ({ records }) => {
+      const part = isEmptyOnly || list !== unpaged ? failed : { ...failed, data: records.slice(0, 1) };
+      return asked++ % 2 === 0 ? part : { ...good, data: records };
+    });
   await expect(read(10, {}, () => failed)).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
-});
-
-test('an error in the body of an answer 200 is none beside a part of the calls', async () => {
-  let asked = 0;
-  const some: Answer = ({ records }) => (++asked === 1 ? { ...answer, data: records.slice(0, 1) } : { data: records });
-  await readAll(10, unpaged, some);
 });
 
 test('where nothing leads to a second page, a page of five is a cap', async () => {

@@ -131,7 +131,8 @@ test('a probe tries the names of window parameters that the user passes', async 
 
 type Query = Record<string, string>;
 const odd = Array.from({ length: 40 }, (_, hour) => {
-  return { unique_id: `c${hour}`, timestamp: new Date(Date.UTC(2024, 6, 1, hour)).toISOString(), status: 'void' };
+  const timestamp = new Date(Date.UTC(2024, 6, 1, hour)).toISOString();
+  return { unique_id: `c${hour}`, timestamp, updated_at: timestamp.replace(':00:', ':09:'), status: 'void' };
 });
 const rows = (from: number | string, size: number | string = 12) => ({ data: odd.slice(+from, +from + +size) });
 const serveOdd = (answer: (query: Query) => object) =>
@@ -144,19 +145,20 @@ const lead = (at: string | undefined, key: string, before = 'n') => {
 };
 
 /** Takes bounds of one form alone. */
-const timed = ({ from = '', to = '' }: Query) => {
+const timed = ({ from = '', to = '' }: { readonly [Name in string]?: string | undefined }) => {
   const [after, before] = [from, to].map((bound) => `${bound.replace(' ', 'T')}.`);
   const isInside = ({ timestamp: at }: { timestamp: string }) => at >= `${after}` && at <= `${before}999Z`;
   return { data: / /.test(from) ? odd.filter(isInside) : odd };
 };
 
+const changed = ({ updated_after: from = '', updated_before: to = '3' }: Query) => ({
+  data: odd.filter(({ updated_at: at }) => at >= from && at <= to),
+});
+
 test.each<[string, (query: Query) => object, object, [string][]?]>([
   ['bounds without a zone', timed, { time_format: 'datetime' }],
-  [
-    'bounds as filters',
-    (q) => timed({ from: q['filter[from]'] ?? '', to: q['filter[to]'] ?? '' }),
-    { time_format: 'datetime' },
-  ],
+  ['bounds as filters', (q) => timed({ from: q['filter[from]'], to: q['filter[to]'] }), { time_format: 'datetime' }],
+  ['bounds of changes', changed, { cursor_fields: [{ record_field: 'updated_at' }] }],
   ['a total of records', () => ({ ...rows(0, 99), meta: { 'record-count': 40 } }), { total_path: 'meta.record-count' }],
   ['pages as the user says', oddPages, { page_param: 'seite', size_param: 'anzahl' }, [['seite'], ['anzahl']]],
   ['pages of a fixed size', ({ page = 1 }) => rows((+page - 1) * 12), { style: 'page', page_param: 'page' }],

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { Memory } from '../../lib/evidence.ts';
-import { isObject, parseQuietly, valueAt } from '../../lib/parse-json.ts';
+import { parseQuietly, valueAt } from '../../lib/parse-json.ts';
 import type { Api, GetOptions } from '../http/api.ts';
 import { findsNothing, isPoison, isRefusal } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
@@ -328,9 +328,7 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
   const isNothing = ['{}', 'null'].includes(JSON.stringify(envelope)) || readTotalOf(list, envelope, response) === 0;
   const page = read === 'no_array' && isNothing ? emptyPage(envelope) : read;
   if (page !== 'no_array') {
-    // The service took the question, and has no answer yet.
-    const isLater = status === 202 && page.count === 0;
-    if (!isLater && !saysFailed(envelope)) return page;
+    if (!saysFailed(envelope, status, page)) return page;
     throw transient('LIST_FAILED', `The list of ${host} answers ${status} with an error, or without all records.`);
   }
   const where =
@@ -339,17 +337,26 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
   throw (shapeProven ? transient : terminal)('LIST_SHAPE', message);
 };
 
-/** Names of a search that ended before it had found everything. */
-const unfinished = /^(is_?)?(incomplete|partial|timed_?out)(_?(data|records|results?))?$/i;
+/** Fields, without case and signs, of a document that holds an error or leaves out records, also beside some of them. */
+const failures = [
+  /^(is)?(success(ful)?|succeeded|ok)=false$/,
+  /^(is)?(incomplete|partial|timedout)(data|records|results?)?=true$/,
+  /^(status|code|statuscode)=((?!404)[45]\d\d|error|fail.*|pending|processing|queued|time(d_)?out)$/,
+  /^(errors?|exception|fault|err(or)?(code|no|type))=(?!(0+|false|no|none|null|ok|success)$)/,
+];
+/** Where no records are: also an error with a number of the service's own, or no answer yet. */
+const emptyFailures = [...failures, /^(status|code)=(202|-\d+|(?![12]0+$)\d{4,6})$/];
+/** Parts of a document that tell of the answer. */
+const aboutAnswer = /meta|resp|header|result|status/i;
 
-/** Whether a document holds an error, or says that it leaves out records. Some services answer so with 200, also beside some of the records. */
-const saysFailed = (envelope: unknown): boolean =>
-  ['success', 'ok'].some((name) => valueAt(envelope, name) === false) ||
-  ['error', 'errors'].some((name) => Boolean(valueAt(envelope, name)) && !isEmpty(valueAt(envelope, name))) ||
-  ['status', 'code', 'statusCode'].some((name) =>
-    /^((?!404)[45]\d\d|error|fail.*|pending|processing|queued|time(d_)?out)$/i.test(String(valueAt(envelope, name))),
-  ) ||
-  (isObject(envelope) && Object.keys(envelope).some((name) => envelope[name] === true && unfinished.test(name)));
+/** Some services answer so with 200. */
+const saysFailed = (envelope: unknown, status: number, { count }: PageBody): boolean => {
+  const fields = Object.entries(Object(envelope));
+  const inner = fields.flatMap(([name, value]) => (aboutAnswer.test(name) ? Object.entries(Object(value)) : []));
+  const said = [...fields, ...inner, ['status', status] as const].filter(([, value]) => !isEmpty(value));
+  const text = said.map(([name, value]) => `${name.replace(/[^a-z]/gi, '')}=${value}`.toLowerCase());
+  return (count === 0 ? emptyFailures : failures).some((failure) => text.some((one) => failure.test(one)));
+};
 
 const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {
   const { total_header: header, total_path: path } = list;

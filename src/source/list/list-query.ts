@@ -40,9 +40,7 @@ const axesOf = (list: ListConfig) => (list.cursor_fields.length === 0 ? [ownTime
 export const axisOf = (list: ListConfig, name: string): AxisConfig => {
   const axis = axesOf(list).find((candidate) => candidate.name === name);
   if (axis === undefined) {
-    const known = axesOf(list)
-      .map(({ name: own }) => own)
-      .join(', ');
+    const known = Array.from(axesOf(list), (one) => one.name).join(', ');
     throw terminal('AXIS_UNKNOWN', `The list has no axis “${name}” (it has ${known}).`);
   }
   return axis;

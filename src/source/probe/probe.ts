@@ -131,9 +131,8 @@ const openList = async (options: ProbeOptions, maxRequests: number) => {
   const { limiter } = options;
   const tokenFormat = await findTokenFormat(options.config);
   const config = { ...options.config, token_format: tokenFormat };
-  const schemes = [...new Set([config.auth_scheme, 'bearer', 'Token'])];
   let refused: unknown;
-  for (const [tried, authScheme] of schemes.entries()) {
+  for (const [tried, authScheme] of [...new Set([config.auth_scheme, 'bearer', 'Token'])].entries()) {
     const source = createSource({ ...config, auth_scheme: authScheme }, limiter === undefined ? {} : { limiter });
     const session = createProbeSession(source.api, config.list, maxRequests - 2 * tried);
     try {
@@ -202,9 +201,7 @@ export const writeListSection = (text: string, report: ProbeReport): string => {
   const { list, ...others } = sectionOf(report);
   for (const [key, value] of Object.entries(others)) document.setIn(['source', key], document.createNode(value));
   const isMerged = !report.complete && isMap(document.getIn(['source', 'list']));
-  if (!isMerged) document.setIn(['source', 'list'], document.createNode(list));
-  else
-    for (const [key, value] of Object.entries(list))
-      document.setIn(['source', 'list', key], document.createNode(value));
+  if (!isMerged) document.setIn(['source', 'list'], document.createNode({}));
+  for (const [key, value] of Object.entries(list)) document.setIn(['source', 'list', key], document.createNode(value));
   return document.toString();
 };

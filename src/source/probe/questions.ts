@@ -128,13 +128,15 @@ export const findPaging = async (inquiry: Inquiry, extra: readonly string[]): Pr
 
   const [totalKey, total] = findTotal(inquiry, trial.short, sizeParam !== undefined) ?? ['total_path', 'none'];
   if (total !== 'none') list[totalKey] = total;
-  const isSure = sizeParam !== undefined && total !== 'none';
   const atLeast = 'a total is at least the number of records, and does not shrink with the page';
-  say(totalKey, total, isSure ? 'sure' : 'likely', atLeast);
+  say(totalKey, total, sizeParam !== undefined && total !== 'none' ? 'sure' : 'likely', atLeast);
 
   const none: Style = [{ style: 'none' }, 'none', 'no link, cursor, or usual page or offset parameter had an effect'];
-  const further = extra.filter((name) => name !== sizeParam);
-  const [style, words, evidence] = (await findStyle(trial, further)) ?? none;
+  const [style, words, evidence] =
+    (await findStyle(
+      trial,
+      extra.filter((name) => name !== sizeParam),
+    )) ?? none;
   say('pagination.style', words, style === none[0] ? 'likely' : 'sure', evidence);
   const size = sizeParam === undefined ? base.records.length : await findSize(session, base, sizeParam);
   say('pagination.size', String(size), 'likely', 'the largest page that the service returned within limits');
@@ -311,8 +313,7 @@ export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra:
   say('from_inclusive, to_inclusive', bounds, 'likely', 'a record was asked for by its exact time');
   const isWhole = timesOf(look, first.record_field).every((time) => time % 1_000_000 === 0);
   list.time_resolution_ms = isWhole ? 1_000 : formatStep(format) / 1_000;
-  const fractions = 'the fractions of the times that were seen';
-  say('time_resolution_ms', String(list.time_resolution_ms), 'likely', fractions);
+  say('time_resolution_ms', String(list.time_resolution_ms), 'likely', 'the fractions of the times that were seen');
 };
 
 const timesOf = (look: Look, field: string) => look.records.flatMap((record) => parseTimestamp(record[field]) ?? []);
@@ -333,8 +334,9 @@ const timeFields = ({ records }: Look, param: string): string[] => {
     return mayBeTime && parseTimestamp(value) !== undefined ? name : [];
   };
   const named = records.flatMap((record) => Object.entries(record).flatMap(timeName));
+  const stem = (field: string): string => field.toLowerCase().replace(/(?<=.)_?(at|time|date)$/, '');
   const rank = (field: string): number =>
-    param.toLowerCase().startsWith(field.toLowerCase()) ? 0 : field === 'timestamp' ? 1 : 2;
+    param.toLowerCase().startsWith(stem(field)) ? 0 : field === 'timestamp' ? 1 : 2;
   const usual = [...countEach(named)].filter(([, count]) => count >= records.length * 0.8).map(([name]) => name);
   return usual.sort((a, b) => rank(a) - rank(b));
 };

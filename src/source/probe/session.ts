@@ -48,8 +48,7 @@ export const createProbeSession = (api: Api, list: Pick<ListConfig, 'path' | 'pa
         for (const name of Object.keys(response.headers).filter(isOfRate)) rateHeaders.add(name);
         const look = lookAt(response, known.recordsPath);
         // A service that is in trouble for a moment says nothing about the question.
-        const isTrouble = look.status >= 500 || look.body === undefined;
-        if (!isTrouble || attempt > 1 || used() >= limit) return look;
+        if ((look.status < 500 && look.body !== undefined) || attempt > 1 || used() >= limit) return look;
       } catch (error) {
         if (!(error instanceof CallsyncError) || error.kind === 'terminal' || used() >= limit) throw error;
         failures++;
