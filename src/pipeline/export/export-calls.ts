@@ -51,7 +51,7 @@ export const exportCalls = async (
         calls += 1;
         if (calls % progressEvery === 0) onProgress(calls);
       }
-    const files = writer.finish();
+    const files = writer.finish(calls);
     const undated = isWhole ? 0 : await countUndated(store);
     const [from, to] = [input.from, input.to].map((at) => (Number.isFinite(at) ? iso(at) : null));
     const left_out = undated === 0 ? {} : { 'calls without a time, which are in no range': undated };
@@ -71,39 +71,33 @@ const openWriter = (folder: string, { format, processedField, units }: ExportInp
 /** Takes calls one by one. Memory holds only calls that are not on disk yet. */
 interface ExportWriter {
   write(row: LedgerRow): void;
-  /** Ends every file; returns rows by file name. */
-  finish(): Readonly<Record<string, number>>;
+  /** Ends every file; returns rows by file name. @param calls that were written */
+  finish(calls: number): Readonly<Record<string, number>>;
 }
 
 const createLinesWriter = (folder: string): ExportWriter => {
   const name = 'calls.ndjson';
   const file = openSync(join(folder, name), 'wx', 0o600);
-  let lines = 0;
   return {
     write({ document }) {
-      lines += 1;
       appendFileSync(file, `${JSON.stringify(document ?? {})}\n`);
     },
-    finish() {
+    finish(calls) {
       closeSync(file);
-      return { [name]: lines };
+      return { [name]: calls };
     },
   };
 };
 
 /** A file for each vCon, as its readers take it. */
-const createFilesWriter = (folder: string, units: VconUnits): ExportWriter => {
-  let files = 0;
-  return {
-    write(row) {
-      const vcon = toVcon(row, units);
-      const text = JSON.stringify(vcon, infinityAsText);
-      writeFileSync(join(folder, `${vcon.uuid}.vcon`), text, { flag: 'wx', mode: 0o600 });
-      files += 1;
-    },
-    finish: () => ({ '*.vcon': files }),
-  };
-};
+const createFilesWriter = (folder: string, units: VconUnits): ExportWriter => ({
+  write(row) {
+    const vcon = toVcon(row, units);
+    const text = JSON.stringify(vcon, infinityAsText);
+    writeFileSync(join(folder, `${vcon.uuid}.vcon`), text, { flag: 'wx', mode: 0o600 });
+  },
+  finish: (calls) => ({ '*.vcon': calls }),
+});
 
 // A Parquet file for each table, with the rows that warehouses get; words as rows of their own.
 

@@ -27,11 +27,15 @@ const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch,
   return batch.calls.filter((call) => claimed.has(call.callId));
 };
 
-type Found = { readonly follows: boolean; readonly hasTombstones: boolean; readonly isSearched: boolean };
+type Found = Readonly<Record<'follows' | 'hasTombstones' | 'isSearched', boolean> & { retyped: string | null }>;
 
-/** Asked after the claim, so that a tombstone which committed while the claim waited is seen. @throws CallsyncError WAREHOUSE_RESTORED */
+/**
+ * Asked after the claim, so that a tombstone which committed while the claim waited is seen.
+ * @throws CallsyncError WAREHOUSE_RESTORED; DATABASE_CONFLICT where COPY would write the bytes of another type
+ */
 const look = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): Promise<Found> => {
   const [found] = (await client.query<Found>(sql.look, [batch.follows])).rows;
+  if (found?.retyped) throw Object.assign(new Error('wrong bytes'), { code: '42804', column: found.retyped });
   if (found?.follows === true) return found;
   throw transient('WAREHOUSE_RESTORED', 'A warehouse lacks the load before this one, so callsync plans it again.');
 };
@@ -48,17 +52,14 @@ const withoutErased = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBat
 
 const applyTombstones = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): Promise<number> => {
   if (batch.tombstones.length === 0) return 0;
-  const ids = batch.tombstones.map((tombstone) => tombstone.callId);
-  const { rowCount } = await client.query(sql.tombstone, [
-    batch.tombstones.map((tombstone) => tombstone.callKey),
-    batch.epoch,
-    batch.tombstones.map((tombstone) => tombstone.revision),
-    batch.loadId,
-  ]);
+  const ids = batch.tombstones.map(({ callId }) => callId);
+  const keys = batch.tombstones.map(({ callKey }) => callKey);
+  const revisions = batch.tombstones.map(({ revision }) => revision);
+  const { rowCount } = await client.query(sql.tombstone, [keys, batch.epoch, revisions, batch.loadId]);
   await client.query(sql.deleteChildren, [ids]);
   await client.query(sql.deleteCalls, [ids]);
   await client.query(sql.deleteChanges, [ids]);
-  await client.query(sql.renameDeliveries, [ids, batch.tombstones.map(({ callKey }) => erasedPrefix + callKey)]);
+  await client.query(sql.renameDeliveries, [ids, keys.map((key) => erasedPrefix + key)]);
   return rowCount ?? 0;
 };
 

@@ -137,12 +137,7 @@ export const removalSql = (layout: Layout) => {
 /** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
 const removeCalls = async (tx: Queryable, layout: Layout, guards: readonly CallGuard[], keepsChanges = false) => {
   const { deleteCalls, deleteChildren, deleteChanges } = loadSql(layout);
-  const epochs = guards.map(({ epoch }) => epoch);
-  const revisions = guards.map(({ revision }) => revision);
-  const ids = await tx.column<string>(removalSql(layout).claim, [
-    guards.map(({ callId }) => callId),
-    epochs,
-    revisions,
-  ]);
+  const keys = (['callId', 'epoch', 'revision'] as const).map((key) => guards.map((guard) => guard[key]));
+  const ids = await tx.column<string>(removalSql(layout).claim, keys);
   for (const sql of [deleteCalls, deleteChildren, ...(keepsChanges ? [] : [deleteChanges])]) await tx.query(sql, [ids]);
 };
