@@ -1,8 +1,8 @@
 /** The one reader of secrets. A changed file takes effect without a restart. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { terminal } from './errors.ts';
+import { errorCode, terminal } from './errors.ts';
 import { passable } from './new-folder.ts';
 
 export type SecretSource = ReturnType<typeof secretOf>;
@@ -33,11 +33,15 @@ export const openOwnSecret = (key: string, file: string): SecretSource => {
       writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
     }
   } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'))
-      throw terminal('CONFIG_SECRET', `The file of ${key} cannot be made: ${file}.`, {
-        hint: `Let the user that runs callsync write the folder, or set ${key}_file.`,
+    if (errorCode(cause) !== 'EEXIST') {
+      // A full disk takes the name without the key.
+      if (existsSync(file) && statSync(file).size === 0) rmSync(file);
+      const hint = `Let the user that runs callsync write the folder, make room on its disk, or set ${key}_file.`;
+      throw terminal('CONFIG_SECRET', `The file of ${key} cannot be made: ${file} (${errorCode(cause)}).`, {
+        hint,
         cause,
       });
+    }
   }
   return secretOf(openFile(key, file));
 };
@@ -53,10 +57,8 @@ const openFile = (key: string, file: string) => (): Buffer => {
   try {
     secret = bareSecret(readFileSync(file));
   } catch (cause) {
-    throw terminal('CONFIG_SECRET', `The file of ${key}_file cannot be read: ${file}.`, {
-      hint: 'Correct the path, or let the user that runs callsync read the file.',
-      cause,
-    });
+    const hint = 'Correct the path, or let the user that runs callsync read the file.';
+    throw terminal('CONFIG_SECRET', `The file of ${key}_file cannot be read: ${file}.`, { hint, cause });
   }
   if (secret.toString('latin1').trim() === '')
     throw terminal('CONFIG_SECRET', `The file of ${key}_file is empty: ${file}.`, {

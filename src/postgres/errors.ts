@@ -34,13 +34,13 @@ terminal | DATABASE_REFUSED | ^23503 | The … refuses a change, because rows of
 terminal | DATABASE_REFUSED | ^2BP01 | The … cannot replace a view, because views of yours read it. | Drop your views, restart callsync (or run the command again), then create your views again.
 terminal | DATABASE_REFUSED | ^22(P05|021) | The … cannot store a character. | Move the tables into a database of the encoding UTF8: createdb --encoding UTF8 --template template0 NAME.
 terminal | DATABASE_REFUSED | ^(22|23|38|54|P0) | The … refuses a row. | If a constraint, trigger or index of yours is the reason, drop it. Otherwise, report the message.
-terminal | DATABASE_ERROR | ^55000 | The … refuses a statement. | If the message names a replica identity, run ALTER TABLE NAME REPLICA IDENTITY FULL, or publish only tables of your own.
+terminal | DATABASE_ERROR | ^55000 (?!.*accepting) | The … refuses a statement. | If the message names a replica identity, run ALTER TABLE NAME REPLICA IDENTITY FULL, or publish only tables of your own.
 transient | DATABASE_TIMEOUT | ^(55P03|57014|25P) | The … was too slow, or somebody held a lock. | callsync tries again. If the error persists, look for long transactions in pg_stat_activity.
 transient | DATABASE_FULL | ^53100 | The … has no disk space left. | Enlarge the disk of the server, or make room on it.
 transient | DATABASE_FULL | ^53300 | The … has no connection left. | Raise max_connections of the server or the limit of the role, or lower store.pool_size.
 transient | DATABASE_FULL | ^53 | The … lacks memory or another resource. | Give the server more memory, or less work.
 transient | DATABASE_BUSY | ^ timeout exceeded when trying to connect | All connections of this process to the … are in use. | Wait for the end of running queries, then try again.
-transient | DATABASE_UNREACHABLE | ^(ECONN|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|EPIPE|ENOENT|EAI_AGAIN|08|57P)|^ .*(timeout|connection terminated|connection ended|not queryable) | The … does not answer. | Start PostgreSQL or correct its address, then run callsync doctor.
+transient | DATABASE_UNREACHABLE | ^(ECONN|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|EPIPE|ENOENT|EAI_AGAIN|08|57P|55000)|^ .*(timeout|connection terminated|connection ended|not queryable) | The … does not answer. | Start PostgreSQL or correct its address, then run callsync doctor.
 transient | DATABASE_ERROR | ^(40|58|0A000 cached plan) | The … reports an error. | callsync tries again. If the error persists, read the log of the server at that time.
 terminal | DATABASE_ERROR | ^ | The … reports an error. | Read the log of the server at that time.`
   .trim()

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -15,24 +16,25 @@ import { useFolder } from '../support/folder.ts';
 
 const folder = useFolder('data-dir');
 const file = join(folder, 'secret');
+const builtSecret = new URL('../../dist/src/lib/secret.js', import.meta.url);
 
-test('a secret takes a file before a value, without the line end, and again when it is replaced', () => {
+test('a secret takes a file before a value, again when replaced, and names key and path of a lost one', () => {
   writeFileSync(file, 'one\n');
   const secret = openSecret({ key: 'temporal.api_key', value: 'zero', file });
   expect(secret?.read()).toBe('one');
   writeFileSync(`${file}.new`, 'two\n');
   renameSync(`${file}.new`, file);
   expect(secret?.read()).toBe('two');
-});
-
-test('a secret names key and path when the file is gone or empty, and nothing of its content', () => {
-  writeFileSync(file, 'one');
-  const secret = openSecret({ key: 'temporal.api_key', file });
-  expect(secret?.read()).toBe('one');
   writeFileSync(file, ' \n');
   expect(() => secret?.read()).toThrow(`The file of temporal.api_key_file is empty: ${file}.`);
   rmSync(file);
   expect(() => secret?.read()).toThrow(`The file of temporal.api_key_file cannot be read: ${file}.`);
+});
+
+test('a disk without room leaves no empty key of our own, which the next start would refuse', () => {
+  const make = `import('${builtSecret}').then(({ openOwnSecret }) => openOwnSecret('store.proof_key', '${file}-own'))`;
+  const { stderr } = spawnSync('sh', ['-c', `ulimit -f 0; exec '${process.execPath}' -e "$0"`, make]);
+  expect([String(stderr), existsSync(`${file}-own`)]).toEqual([expect.stringContaining('(EFBIG)'), false]);
 });
 
 test('a secret is nothing when nothing is configured, and keeps its every byte but the line end', () => {

@@ -69,10 +69,12 @@ test('a connection that a failover leaves at a standby goes: the next one may re
   await write();
 });
 
-test('changed columns are told in whatever language the server speaks', () => {
-  const said = { code: '0A000', routine: 'RevalidateCachedQuery', message: 'gecachter Plan' };
-  const error = postgresError('test', Object.assign(new Error(said.message), said));
-  expect([error.kind, isStale(error)]).toEqual(['transient', true]);
+test.each([
+  ['changed columns in any language', '0A000', 'RevalidateCachedQuery', 'gecachter Plan', true],
+  ['a database that is closed for a while', '55000', 'InitPostgres', 'database "d" is not currently accepting', false],
+])('transient: %s', (_what, code, routine, message, stale) => {
+  const error = postgresError('test', Object.assign(new Error(message), { code, routine }));
+  expect([error.kind, isStale(error)]).toEqual(['transient', stale]);
 });
 
 test('a connection that is cut during a copy is a transient error', async () => {

@@ -151,8 +151,8 @@ test('refuses nothing for good when its folder is removed', async () => {
   expect(ids(await drain(spool))).toEqual(['b']);
 });
 
-test('refuses a folder that cannot be made', async () => {
-  await writeFile(dir, 'a file');
+test.each(['', 'below/lock'])('refuses a folder that cannot be opened: %j is in its way', async (path) => {
+  await (path === '' ? writeFile(dir, 'a file') : mkdir(join(dir, path), { recursive: true }));
   await expect(open({}, join(dir, 'below'))).rejects.toMatchObject({ code: 'SPOOL_UNUSABLE' });
 });
 

@@ -1,6 +1,6 @@
 /** The spool: keeps deliveries durably and in order while the store is away. */
-import { chmod, mkdir, open, stat, statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { appendFile, chmod, mkdir, open, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { errorCode, terminal, transient } from '../../lib/errors.ts';
 import { passable } from '../../lib/new-folder.ts';
@@ -63,8 +63,9 @@ const makeFolder = async (dir: string, log: ReceiverLog): Promise<void> => {
   try {
     await mkdir(dirname(dir), passable);
     await mkdir(dir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw terminal('SPOOL_UNUSABLE', `The spool folder ${dir} cannot be made.`, { cause: error });
+    await appendFile(join(dir, 'lock'), '', { mode: 0o600 });
+  } catch (cause) {
+    throw terminal('SPOOL_UNUSABLE', `The spool folder ${dir} cannot be opened (${errorCode(cause)}).`, { cause });
   }
   // An existing folder may be open to other users, but it holds call data.
   if (((await stat(dir)).mode & 0o077) === 0) return;
