@@ -1,6 +1,5 @@
 /** The webhook receiver of a process with its spool and its wake-up. */
 
-import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import type { Config } from '../../schemas/config.ts';
 import { resolveDataDir } from '../config/data-dir.ts';
@@ -12,7 +11,7 @@ import { compareKeys, isIncomplete } from '../store/store.ts';
 import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
 import { openSigningKeys } from '../webhook/server/signature.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
-import { createLogger, listPrivacyKeys, openPrivacyKeys, type Services } from './services.ts';
+import { createLogger, inDataDir, listPrivacyKeys, openPrivacyKeys, type Services } from './services.ts';
 
 /** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
 export const openReceiver = async (
@@ -53,7 +52,7 @@ export const openReceiver = async (
   const inbox = createInboxWriter(db);
   watchInbox({ registry, read: inbox.depth });
   const spool = await openSpool({
-    dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
+    dir: webhook.spool.dir ?? inDataDir(store, 'spool'),
     config: webhook.spool,
     log,
   }).catch((error: unknown) => {

@@ -30,10 +30,7 @@ export const openWorkers = async (services: Services, parts: Parts, roles?: read
   installRuntime(
     // Activities have already logged these warnings of the SDK.
     (message, isCore) => services.log(message, isCore ? { level: 'warn' } : {}),
-    (buffer) => {
-      const merged = mergeTemporalMetrics(parts.registry, () => buffer.retrieveUpdates());
-      services.defer(async () => merged.stop());
-    },
+    (buffer) => services.defer(mergeTemporalMetrics(parts.registry, () => buffer.retrieveUpdates())),
   );
   const connection = await connectWorker(services.config.temporal, parts.temporal.address);
   services.defer(() => connection.close());
@@ -56,7 +53,6 @@ const wakeMerges = (services: Services, { store: { url, schema }, temporal }: Pa
       ),
     intervalMs: config.webhook.wake_interval_ms,
     log: { warn: (fields, message) => services.log(message, { level: 'warn', ...fields }) },
-    onFailure: () => undefined,
   });
   const pool = openPool({ url, schema, application: 'callsync listener', purpose: 'store', max: 1 });
   const listener = listenToInbox(pool, wakeUp.notify, (error) =>

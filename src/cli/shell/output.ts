@@ -122,7 +122,7 @@ export const reportFailure = (error: unknown, json: boolean): void => {
   endWith(exitOf(error));
 };
 
-const describeUnexpected = (error: unknown) => {
+export const describeUnexpected = (error: unknown) => {
   const text = `Unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
   const hint = 'Run the command again with --log-level debug, and report it with the log.';
   // A message of a library may lack its full stop; callsync's own sentences follow it.

@@ -1,5 +1,6 @@
 /** The metrics of Temporal's SDK, which counts in native code: its updates are applied to metrics of this process. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { repeatEvery } from '../../lib/timing.ts';
 
 /** As the SDK's buffer returns them: counters as increments, all others as values. */
 interface SdkUpdate {
@@ -25,8 +26,9 @@ type Apply = (labels: Record<string, string>, value: number) => void;
 /**
  * Applies updates once a second; a buffer that nobody empties drops them.
  * @param retrieve returns the values since its last call, and forgets them
+ * @returns ends it, with a last look
  */
-export const mergeTemporalMetrics = (registry: Registry, retrieve: () => Iterable<SdkUpdate>): { stop(): void } => {
+export const mergeTemporalMetrics = (registry: Registry, retrieve: () => Iterable<SdkUpdate>) => {
   const known = new Map<string, Apply>();
   const drain = (): void => {
     for (const { metric, value, attributes } of retrieve()) {
@@ -40,13 +42,8 @@ export const mergeTemporalMetrics = (registry: Registry, retrieve: () => Iterabl
       apply(labels, value);
     }
   };
-  const timer = setInterval(drain, drainEveryMs).unref();
-  return {
-    stop: () => {
-      clearInterval(timer);
-      drain();
-    },
-  };
+  const stop = repeatEvery(drainEveryMs, async () => drain());
+  return () => stop().then(drain);
 };
 
 const create = (registry: Registry, { name, kind, unit, description }: SdkUpdate['metric']): Apply => {

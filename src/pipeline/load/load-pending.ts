@@ -6,7 +6,7 @@ import type { LedgerRow } from '../../calls/fold.ts';
 import { CallsyncError, describeError, transient } from '../../lib/errors.ts';
 import { partsOf } from '../../lib/pages.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
+import { markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
 import { documentLost } from '../../store/ledger/ledger.ts';
 import {
   countHeld,
@@ -231,9 +231,9 @@ const planPending = async ({ store }: IngestDeps, { warehouse }: WarehouseTarget
       const { carriesLogs = options.ids === undefined } = options;
       const deliveries = carriesLogs ? await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad) : [];
       const verdicts = carriesLogs ? await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad) : [];
-      const isWorthACommit =
-        pending.calls.length + verdicts.length > 0 || deliveries.some((row) => !isRejectedRow(row));
-      if (!isWorthACommit) return undefined;
+      // Rejected deliveries start no commit.
+      const waiting = deliveries.filter(({ outcome }) => outcome !== 'rejected');
+      if (pending.calls.length + verdicts.length + waiting.length === 0) return undefined;
       const plan = await planLoad(
         tx,
         { warehouse: warehouse.name, flattenVersion, origin: options.origin },

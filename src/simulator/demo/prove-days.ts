@@ -11,7 +11,7 @@ import { say } from '../../lib/say.ts';
 import { dateOf, dayMicros } from '../../lib/timestamps.ts';
 import { toTimestamp } from '../../postgres/database.ts';
 import type { Store } from '../../store/store.ts';
-import { latestVerdicts, windowOf } from '../../store/windows/verdicts.ts';
+import { isGood, latestVerdicts, windowOf } from '../../store/windows/verdicts.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 
 /** Proof of the settled days in one warehouse. */
@@ -54,7 +54,7 @@ export const readProof = async ({ store, range, level }: Work, warehouse: string
   const verdicts = (await latestVerdicts(store, range))
     .filter((one) => one.warehouse === warehouse && [level, 'rows'].includes(one.warehouse_level))
     .sort((a, b) => b.window_from - a.window_from);
-  const good = verdicts.filter(({ outcome }) => outcome === 'proven' || outcome === 'healed');
+  const good = verdicts.filter(isGood);
   return {
     warehouse,
     days: (range.to - range.from) / dayMicros,

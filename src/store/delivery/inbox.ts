@@ -191,9 +191,6 @@ const deliveryValue = (name: string): string => {
   return name === 'arrival_id' ? `coalesce(arrival_id::text, 'seq:' || seq) AS ${name}` : name;
 };
 
-/** True if a row of the warehouse table is a rejected delivery. Rejected deliveries start no commit. */
-export const isRejectedRow = ({ outcome }: Row): boolean => outcome === 'rejected';
-
 /** Removes rows that a warehouse has from its queue; a row that changed meanwhile (its call was erased) stays. */
 export const markDeliveriesLoaded = (db: Queryable, warehouse: string, rows: readonly Row[]): Promise<unknown> =>
   db.query`DELETE FROM unloaded_deliveries d USING ${unnest(rows, { seq: 'bigint', outcome: 'text', call_id: 'text' })}, inbox i

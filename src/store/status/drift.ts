@@ -86,9 +86,8 @@ export const createDriftWatch = (store: Queryable, log: (event: string, fields: 
     for (const finding of findings) reported.add(keyOf(finding));
     await recordDrift(store, findings);
     // Baseline of later counts.
-    const settled = isEnough
-      ? [...fields].flatMap(([field, types]) => (sumOf(types) < records * 0.9 ? [] : field))
-      : [];
+    const most = isEnough ? records * 0.9 : Number.POSITIVE_INFINITY;
+    const settled = [...fields].flatMap(([field, types]) => (sumOf(types) < most ? [] : field));
     if (settled.some((field) => !before.has(field)))
       state.before = new Set(await addToMeta(store, settledKey(source), settled));
   };

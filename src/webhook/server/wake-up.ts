@@ -12,7 +12,7 @@ export const createWakeUp = (options: {
   wake: () => Promise<unknown>;
   intervalMs: number;
   log: Pick<ReceiverLog, 'warn'>;
-  onFailure: () => void;
+  onFailure?: () => void;
 }) => {
   const { wake, intervalMs, log, onFailure } = options;
   const stop = new AbortController();
@@ -26,7 +26,7 @@ export const createWakeUp = (options: {
       await wake();
       failing = false;
     } catch (error) {
-      onFailure();
+      onFailure?.();
       const message = 'callsync could not wake the inbox merge; the sweep merges the deliveries.';
       if (!failing) log.warn({ code: errorCode(error) }, message);
       failing = true;

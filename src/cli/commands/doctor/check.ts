@@ -26,7 +26,7 @@ import { isLoopback } from '../../../source/http/http.ts';
 import { countUnderOthers, readNewestCalls } from '../../../store/ledger/read-ledger.ts';
 import { compareKeys, type Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
-import { exitOf, exits, worstOf } from '../../shell/output.ts';
+import { describeUnexpected, exitOf, exits, worstOf } from '../../shell/output.ts';
 
 export interface Finding {
   readonly outcome: 'ok' | 'warning' | 'failed' | 'skipped';
@@ -59,9 +59,8 @@ export const need = <T>(opening: Promise<T>, otherwise: string): Promise<T> =>
 export const findingOf = (error: unknown): Finding => {
   if (error instanceof NotChecked) return skipped(error.message);
   const [exitCode] = exits[exitOf(error)];
-  if (error instanceof CallsyncError) return { outcome: 'failed', message: error.message, hint: error.hint, exitCode };
-  const message = `Unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
-  return { outcome: 'failed', message, exitCode };
+  const { message, hint } = error instanceof CallsyncError ? error : describeUnexpected(error);
+  return { outcome: 'failed', message, hint, exitCode };
 };
 
 /** Results in the order of the checks. */
@@ -114,10 +113,7 @@ export const receiverChecks = ({ config }: Services<ReceiverConfig>, opening: Pr
     await inbox.query('INSERT INTO inbox (received_at) SELECT now() WHERE false');
     return ok('The inbox takes deliveries.');
   },
-  spool: () => {
-    const { dir, min_free_bytes: least } = config.webhook.spool;
-    return checkFolder(dir ?? join(resolveDataDir(config.store.data_dir), 'spool'), least);
-  },
+  spool: () => checkFolder(...spoolOf(config)),
   operations: async () => checkOperations(config),
 });
 
@@ -166,14 +162,18 @@ const checkOperations = ({ operations: { enabled, listen, port, token_file: toke
     ? warning(`Everybody who reaches ${listen}:${port} can read the metrics.`, 'Set operations.token_file.')
     : ok('No stranger can read the metrics.');
 
+/** The folder of the spool, and the bytes that it leaves free. */
+const spoolOf = ({ store, webhook: { spool } }: Pick<Config, 'store' | 'webhook'>) =>
+  [spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'), spool.min_free_bytes] as const;
+
 const GiB = 1024 ** 3;
 const scarceBytes = 2 * GiB;
 
-const checkDisk = async ({ store, temporal, webhook: { enabled, spool } }: Config): Promise<Finding[]> => {
+const checkDisk = async ({ store, temporal, webhook }: Config): Promise<Finding[]> => {
   const dataDir = resolveDataDir(store.data_dir);
   const folders = new Map<string, number>();
   if (configuredStore(store) === undefined || temporal.address === undefined) folders.set(dataDir, 0);
-  if (enabled) folders.set(spool.dir ?? join(dataDir, 'spool'), spool.min_free_bytes);
+  if (webhook.enabled) folders.set(...spoolOf({ webhook, store }));
   return Promise.all([...folders].map(([folder, least]) => checkFolder(folder, least)));
 };
 
