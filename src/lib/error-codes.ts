@@ -62,7 +62,7 @@ const codes = {
     GO_LIVE_REJECTED: Compare webhook.secrets and webhook.header_prefix with the settings of the service, then run callsync go-live again.
     GO_LIVE_SILENT: Ask the account manager whether the webhook is active for this address and these campaigns, then run callsync go-live again.
     GO_LIVE_STOPPED: Run callsync go-live again; it continues from there.
-    PROOF_ALTERED: Set these rows back to their values in table verdicts of the warehouse. If the key was replaced, name the former one in store.former_proof_key_files.
+    PROOF_ALTERED: Set these rows back to their values in table verdicts of the warehouse. Workers compare days again whose verdicts are gone. If the key was replaced, name the former one in store.former_proof_key_files.
     WORKFLOW_CANCELLED: Start it again; finished work stays.`,
   byKind: `
     BACKFILL_UNANSWERED BIGQUERY_BYTES_LIMIT BIGQUERY_EMULATOR BIGQUERY_NOT_FOUND BIGQUERY_QUOTA BIGQUERY_REFUSED

@@ -98,7 +98,8 @@ test('refuses a path through a file', async () => {
 describe('a data folder that another file is the first in can be passed by other accounts', () => {
   const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
   const note = () => undefined;
-  const alone = { transaction: (work: (tx: unknown) => unknown) => work({ query: note }) } as never;
+  const tx = { query: note, column: () => [] };
+  const alone = { transaction: (work: (tx: unknown) => unknown) => work(tx) } as never;
   const settings = { max_bytes: 10_000, min_free_bytes: 0, segment_bytes: 1_000, damaged_retention: 1_000 };
   const log = { info: note, warn: note, error: note };
   const verdict = { warehouse: 'main', ledger_epoch: 1, verdict_id: 1, digest: 'd' };

@@ -117,7 +117,7 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   let rows = 0;
   const counting = aroundStatements(store, async (sql, run) => {
     const found = await run();
-    if (sql.includes('FROM verdicts')) rows += found.length;
+    if (sql.includes('previous_digest')) rows += found.length;
     return found;
   });
   const given: Parameters<typeof provenRanges>[0][number][] = [];
@@ -145,7 +145,7 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   for (const to of [90, 20]) {
     await store.query(`DELETE FROM meta WHERE key = 'proven-signed:main'`);
     await store.query(`UPDATE verdicts SET window_to = to_timestamp($1) WHERE window_from = to_timestamp(19)`, [to]);
-    expect(await through()).toBe(to === 90 ? 19e6 : 20e6);
+    expect(await through()).toBe(to === 90 ? 8e6 : 20e6);
   }
   // Verdicts that have expired still prove, until calls of their days are sent again.
   await store.query('DELETE FROM verdicts');

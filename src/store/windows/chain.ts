@@ -7,7 +7,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { transient } from '../../lib/errors.ts';
 import { passable, replaceFile } from '../../lib/new-folder.ts';
-import { type Database, lockName, type Transaction, withLock } from '../../postgres/database.ts';
+import { type Database, lockName, type Transaction } from '../../postgres/database.ts';
 
 /** Bytes before the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
 const derPrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -66,14 +66,23 @@ export const readChainHeads = async (path: string): Promise<readonly ChainHead[]
   }
 };
 
-/** Replaces the head of a warehouse and epoch, unless the file has a later one; of several hosts one at a time. @throws CallsyncError PROOF_HEADS */
+/**
+ * Replaces the head of a warehouse and epoch, unless the file has a later one; of several hosts one at a time. A head that
+ * is gone from its chain stays: a new one would hide that the end was cut. @throws CallsyncError PROOF_HEADS
+ */
 export const recordChainHead = (db: Database, path: string, head: ChainHead): Promise<void> =>
-  withLock(db, 'callsync.chain_heads', async () => {
+  db.transaction(async (tx) => {
+    await lockName(tx, 'callsync.chain_heads');
     const { warehouse, ledger_epoch, verdict_id, digest } = head;
     const heads = await readChainHeads(path);
     const isSame = (one: ChainHead) => one.warehouse === warehouse && one.ledger_epoch === ledger_epoch;
     if (heads.some((one) => isSame(one) && one.verdict_id > verdict_id)) return;
-    const next = [...heads.filter((one) => !isSame(one)), { warehouse, ledger_epoch, verdict_id, digest }];
+    const ids = heads.filter(isSame).map((one) => one.verdict_id);
+    const followed = await tx.column<string>`SELECT digest FROM verdicts WHERE verdict_id = ANY(${ids})
+        UNION SELECT digest FROM erasure_receipts WHERE receipt_id = ANY(${ids})
+        UNION SELECT value #>> '{}' FROM meta WHERE starts_with(key, 'verdicts_after:')`;
+    const others = heads.filter((one) => !isSame(one) || !followed.includes(one.digest));
+    const next = [...others, { warehouse, ledger_epoch, verdict_id, digest }];
     const text = `${JSON.stringify(next, null, 1)}\n`;
     try {
       await mkdir(dirname(path), passable);

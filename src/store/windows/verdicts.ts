@@ -300,13 +300,17 @@ export const verifyVerdictChain = async (db: Store): Promise<ChainCheck[]> => {
   );
 };
 
-/** A sentence about verdicts of a range that were altered, or signed with a key that is not configured; undefined if there are none. */
+/** A sentence about verdicts of a range that were altered, signed with an unknown key, or removed after they withdrew proof. */
 export const describeAltered = async (db: Store, range: Range): Promise<string | undefined> => {
   const ids = (await verifyVerdictChain(db)).flatMap(({ broken }) => broken);
   const altered = await db.query<{ warehouse: string; ids: string }>`
       SELECT warehouse, string_agg(verdict_id::text, ', ' ORDER BY verdict_id) AS ids FROM verdicts
        WHERE verdict_id = ANY(${ids}) AND ${overlaps(range)} GROUP BY 1 ORDER BY 1`;
   const of = altered.map((one) => `${one.warehouse} (${one.ids})`);
+  const judged = await db.query<Record<'name' | 'axis', string>>`
+      SELECT DISTINCT warehouse AS name, axis FROM verdicts WHERE ${overlaps(range)} ORDER BY 1, 2`;
+  for (const { name, axis } of judged)
+    if ((await readProven(db, name, { axis, range, level: {} })).isCut) of.push(`${name} (some are gone)`);
   return of.length === 0 ? undefined : `Verdicts were altered, or signed with an unknown key: ${of.join('; ')}.`;
 };
 
@@ -358,31 +362,34 @@ export const provenRanges = (verdicts: readonly Judged[], level: ProofLevel = {}
 };
 
 /** Verdicts of the present ledger, oldest first. A verdict that somebody altered or added proves nothing. */
-const readSigned = async (db: Queryable, keys: ProofKeys, which: Sql): Promise<StoredVerdict[]> => {
+const readSigned = async (db: Queryable, { erasures }: Store, which: Sql) => {
   const stored = await readVerdicts(db)`
       WHERE ledger_epoch = (SELECT max(epoch) FROM epochs) AND ${which} ORDER BY verdict_id`;
-  return stored.map((one) => (digestVerdict(keys, one) === one.digest ? one : { ...one, outcome: 'unproven' }));
+  return stored.map((one) => ({ ...one, isAltered: digestVerdict(erasures.proof.keys, one) !== one.digest }));
 };
 
-type RangeOfWarehouses = { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] };
+type AskedProof = Readonly<{ axis: string; range: Range; warehouses: readonly string[]; level: ProofLevel }>;
 
 /** Parts of a range without a good verdict at a level, per warehouse, in the present ledger. */
-export const findUnproven = async (
-  store: Store,
-  { axis, range, warehouses, level }: RangeOfWarehouses & { readonly level: ProofLevel },
-): Promise<Record<string, Range[]>> => {
-  // All of them, because a good verdict of a lower level takes nothing back.
-  const verdicts = await readSigned(store, store.erasures.proof.keys, overlaps(range));
-  return Object.fromEntries(
-    warehouses.map((name) => {
-      const mine = verdicts.filter((one) => one.warehouse === name && one.axis === axis);
-      return [name, subtract([range], provenRanges(mine, level))];
-    }),
-  );
+export const findUnproven = async (store: Store, { warehouses, ...asked }: AskedProof) => {
+  const unproven: Record<string, Range[]> = {};
+  for (const name of warehouses)
+    unproven[name] = subtract([asked.range], (await readProven(store, name, asked)).proven);
+  return unproven;
+};
+
+/** `isCut` = the verdicts prove more than their fold: others, which withdrew proof, were altered or removed since. */
+const readProven = async (store: Store, warehouse: string, { axis, range, level }: Omit<AskedProof, 'warehouses'>) => {
+  const { after, proven } = await readFold(store, store, warehouse);
+  const which = sql`warehouse = ${warehouse} AND axis = ${axis} AND verdict_id <= ${after} AND ${overlaps(range)}`;
+  // Of all levels, because a good verdict of a lower level takes nothing back.
+  const signed = (await readSigned(store, store, which)).filter(({ isAltered }) => !isAltered);
+  const [said, folded] = [provenRanges(signed, level), proven[axis] ?? []];
+  return { proven: intersect(said, folded), isCut: subtract(said, folded).length > 0 };
 };
 
 /** Of these warehouses, those whose own tables do not have every verdict of the range yet. */
-export const listBehind = async (store: Store, { axis, range, warehouses }: RangeOfWarehouses): Promise<string[]> =>
+export const listBehind = async (store: Store, { axis, range, warehouses }: AskedProof): Promise<string[]> =>
   await store.column`SELECT DISTINCT warehouse FROM verdicts
       WHERE NOT loaded AND warehouse = ANY(${warehouses}) AND axis = ${axis} AND ${overlaps(range)} ORDER BY warehouse`;
 
@@ -391,26 +398,46 @@ const foldKey = (warehouse: string): string => `proven-signed:${warehouse}`;
 
 /**
  * Folded from the verdicts of one warehouse, and kept with a signature: every heartbeat asks, and verdicts only grow.
- * `after` = number of the last verdict in it, whose axis is `axis`; `proven` = ranges by axis. Under the lock of the
- * chain, because withdrawals change the fold too. An altered fold is made anew.
+ * `after` = number of the last verdict in it, whose axis is `axis`; `proven` = ranges by axis. An altered fold is made
+ * anew, and one whose last verdict is gone from behind earlier ones begins without proof.
+ */
+const readFold = async (db: Queryable, store: Store, warehouse: string) => {
+  const none = { warehouse, epoch: 0, after: 0, axis: null as string | null, proven: {} as Proven };
+  const [keyId = '', digest = '', text = ''] = `${await readMeta(db, foldKey(warehouse))}`.split('\n');
+  const kept: typeof none = store.erasures.proof.keys.sign(keyId, text) === digest ? JSON.parse(text) : none;
+  const { epoch, last } = await db.row<{ epoch: number; last: number | null }>`
+      SELECT coalesce(max(epoch), 0) AS epoch, (SELECT max(verdict_id) FROM verdicts
+              WHERE warehouse = ${warehouse} AND verdict_id <= ${kept.after}) AS last FROM epochs`;
+  const end = kept.warehouse === warehouse && kept.epoch === epoch ? (last ?? kept.after) : 0;
+  const before = end > 0 && end === kept.after ? kept : { ...none, epoch, after: end };
+  const fresh = await readSigned(db, store, sql`warehouse = ${warehouse} AND verdict_id > ${end}`);
+  const { verdict_id: after, axis } = fresh.at(-1) ?? { verdict_id: end, axis: before.axis };
+  return { ...before, after, axis, proven: foldVerdicts(before.proven, fresh), isNew: fresh.length > 0 };
+};
+
+type Proven = Record<string, readonly Range[]>;
+
+/** A verdict that was altered, or is gone from before a later one, may have withdrawn all. */
+const foldVerdicts = (before: Proven, fresh: Awaited<ReturnType<typeof readSigned>>): Proven => {
+  let proven = { ...before };
+  for (const [at, one] of fresh.entries()) {
+    if (one.isAltered || (at > 0 && one.previous_digest !== fresh[at - 1]?.digest)) proven = {};
+    if (!one.isAltered) proven[one.axis] = provenRanges([one], {}, proven[one.axis]);
+  }
+  return proven;
+};
+
+/**
+ * Keeps the fold. Under the lock of the chain, because withdrawals change it too.
  * @param without days that are not proven any more, also by expired verdicts, which nothing else withdraws.
  */
 const foldProven = async (tx: Transaction, store: Store, warehouse: string, without: readonly Range[] = []) => {
   await lockChain(tx, warehouse);
   const { keys } = store.erasures.proof;
-  const [keyId = '', digest = '', kept = ''] = `${await readMeta(tx, foldKey(warehouse))}`.split('\n');
-  const epoch = await tx.value<number>`SELECT coalesce(max(epoch), 0) FROM epochs`;
-  const none = { warehouse, epoch, after: 0, axis: null as string | null, proven: {} };
-  const signed = keys.sign(keyId, kept) === digest ? (JSON.parse(kept) as typeof none) : none;
-  const before = signed.warehouse === warehouse && signed.epoch === epoch ? signed : none;
-  const fresh = await readSigned(tx, keys, sql`warehouse = ${warehouse} AND verdict_id > ${before.after}`);
-  const { verdict_id: after, axis } = fresh.at(-1) ?? { verdict_id: before.after, axis: before.axis };
-  const proven: Record<string, readonly Range[]> = { ...before.proven };
-  for (const one of fresh) proven[one.axis] = provenRanges([one], {}, proven[one.axis]);
-  for (const [name, ranges] of Object.entries(proven)) proven[name] = subtract(ranges, without);
-  const fold = { ...before, after, axis, proven };
+  const { isNew, ...fold } = await readFold(tx, store, warehouse);
+  for (const [name, ranges] of Object.entries(fold.proven)) fold.proven[name] = subtract(ranges, without);
   const text = JSON.stringify(fold);
-  if (fresh.length + without.length > 0)
+  if (isNew || without.length > 0)
     await writeMeta(tx, foldKey(warehouse), [keys.currentId, keys.sign(keys.currentId, text), text].join('\n'));
   return fold;
 };

@@ -10,7 +10,13 @@ import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.
 import type { Source } from '../../../src/source/source.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
-import { addVerdict, findUnproven, latestVerdicts, withdrawProof } from '../../../src/store/windows/verdicts.ts';
+import {
+  addVerdict,
+  describeAltered,
+  findUnproven,
+  latestVerdicts,
+  withdrawProof,
+} from '../../../src/store/windows/verdicts.ts';
 import { withList } from '../../source/simulated.ts';
 import { useOpened } from '../../support/opened.ts';
 import { withProof } from '../../support/persons.ts';
@@ -235,6 +241,13 @@ test('verdicts are a chain that shows a change, in the store or in the copy of t
   await query('DELETE FROM wh_main.verdicts WHERE verdict_id > (SELECT max(verdict_id) FROM callsync.verdicts)');
   const shown = { broken: [], copy: { differing: [] }, cut: [{ warehouse: 'main' }], intact: false };
   expect(await verify(), 'the head in the file outside still shows it').toMatchObject(shown);
+  await withdrawProof(here.store, (_, withdraw) => withdraw({ since: 0 }));
+  expect(await verify(), 'under later verdicts too').toMatchObject(shown);
+  for (const cut of [`UPDATE verdicts SET axis = 'none'`, 'DELETE FROM verdicts']) {
+    await query(`${cut} WHERE verdict_id = (SELECT max(verdict_id) FROM verdicts)`);
+    expect(await findUnproven(here.store, asked), 'what was withdrawn stays so').toEqual({ main: [wholeRange()] });
+    expect(await describeAltered(here.store, wholeRange())).toContain('main (some are gone)');
+  }
 });
 
 test('reconciling shows by its key that a whole chain was rewritten, in the store and in the warehouse', async () => {
