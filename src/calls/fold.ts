@@ -79,10 +79,6 @@ export const cleanText = (text: string): string =>
 /** Deepest nesting that is stored as JSON: BigQuery takes 500 levels, and no client reads more. */
 export const maxJsonDepth = 200;
 
-/** For JSON.stringify: JSON has no number beyond a double's range, it would be lost. */
-export const infinityAsText = (_name: string, value: unknown): unknown =>
-  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
-
 /** First 128 bits of the SHA-256 of a value's JSON, as base64. */
 const hashJson = (json: string | Buffer): string => hash('sha256', json, 'base64').slice(0, 22);
 
@@ -103,32 +99,17 @@ const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
 const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
-/** True when the value holds a number that JSON text cannot: it read as `null` once stored. */
-const hasInfinity = (value: unknown): boolean => {
-  if (typeof value === 'number') return !Number.isFinite(value);
-  if (typeof value !== 'object' || value === null) return false;
-  if (Array.isArray(value)) {
-    for (const item of value) if (hasInfinity(item)) return true;
-  } else for (const key in value) if (hasInfinity((value as Record<string, unknown>)[key])) return true;
-  return false;
-};
-
-/**
- * Renders and hashes every field once. Undefined fields are absent. Makes values storable: characters of names, and
- * numbers beyond a double (as text).
- */
+/** Renders and hashes every field once. Undefined fields are absent. Makes the characters of names storable. */
 export const prepareObservation = (observation: Observation): PreparedObservation => {
   const fields = storableFields(observation.fields);
   const hashes: [string, string][] = [];
   for (const [name, held] of Object.entries(fields)) {
     const isLarge = Buffer.isBuffer(held);
-    const infinite = !isLarge && hasInfinity(held);
-    const json = isLarge ? held : JSON.stringify(held, infinite ? infinityAsText : undefined);
+    const json = isLarge ? held : JSON.stringify(held);
     if (json === undefined) {
       Reflect.deleteProperty(fields, name);
       continue;
     }
-    if (infinite) fields[name] = JSON.parse(`${json}`);
     // Rendered once. An escape by number may stand for a character that cannot be stored.
     if (!isLarge && json.length >= encodedBytes && !json.includes('\\u')) fields[name] = Buffer.from(json);
     hashes.push([name, placeHash(hashJson(json), observation.order)]);
@@ -290,19 +271,12 @@ export const foldRules = (
 
 const listsRedactions = (transcript: unknown): boolean => isObject(transcript) && redactionsField in transcript;
 
-/**
- * A document as JSON, by default its fields in name order, so that equal documents read the same.
- * @param replacer of JSON.stringify, for fields that are not bytes.
- */
-export const renderDocument = (
-  document: JsonRecord,
-  names: readonly string[] = document.names.sort(),
-  replacer?: typeof infinityAsText,
-): Buffer => {
+/** A document as JSON, by default its fields in name order, so that equal documents read the same. */
+export const renderDocument = (document: JsonRecord, names: readonly string[] = document.names.sort()): Buffer => {
   const parts: Buffer[] = [];
   let text = '{';
   for (const name of names) {
-    const value = document.json(name) ?? JSON.stringify(document.held[name], replacer);
+    const value = document.json(name) ?? JSON.stringify(document.held[name]);
     text += `${name === names[0] ? '' : ','}${JSON.stringify(name)}:`;
     if (typeof value === 'string') text += value;
     else {

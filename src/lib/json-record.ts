@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import * as sign from './json-signs.ts';
-import { isObject, parseQuietly, valueAt } from './parse-json.ts';
+import { isObject, keepNumbers, parseQuietly, valueAt } from './parse-json.ts';
 
 // Bound here: a look into another module for each byte takes as long as the byte.
 const {
@@ -327,12 +327,12 @@ const fieldsOf = (bytes: Buffer): typeof notScanned => {
 };
 
 /**
- * The value of JSON; an object as a record. Undefined when the bytes are not JSON.
+ * The value of JSON; an object as a record, with numbers that no double holds as text. Undefined when the bytes are not JSON.
  * @param fields of UTF-8, as scanned in a buffer where `bytes` began at `start`.
  */
 export const readRecord = (bytes: Buffer, { isPlain, large } = fieldsOf(bytes), start = 0) => {
   if (large.length === 0) {
-    const value = parseQuietly(bytes);
+    const value = parseQuietly(isPlain ? bytes : keepNumbers(bytes.toString()));
     return { value: JsonRecord.of(value) ?? value, isPlain };
   }
   let rest = '';
@@ -341,7 +341,8 @@ export const readRecord = (bytes: Buffer, { isPlain, large } = fieldsOf(bytes), 
     rest += `${bytes.toString('utf8', at, from - start)}null`;
     at = to - start;
   }
-  const held = JSON.parse(rest + bytes.toString('utf8', at)) as Record<string, unknown>;
+  rest += bytes.toString('utf8', at);
+  const held = JSON.parse(isPlain ? rest : keepNumbers(rest)) as Record<string, unknown>;
   for (const { name, from, to } of large) held[name] = bytes.subarray(from - start, to - start);
   return { value: new JsonRecord(held), isPlain };
 };

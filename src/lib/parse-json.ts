@@ -10,6 +10,19 @@ export const parseQuietly = (json: string | Buffer): unknown => {
   }
 };
 
+/** Every number that a double might not hold even roughly has one of these. */
+const mayOverflow = /[eE][+-]?\d{3}|\d{309}/;
+const textOrNumber = /("[^"\\]*(?:\\.[^"\\]*)*")|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
+
+/** JSON in which such numbers are texts: JSON.parse would make them infinite, or zero. */
+export const keepNumbers = (json: string): string => {
+  const isLost = (number: string): boolean =>
+    !Number.isFinite(Number(number)) || (Number(number) === 0 && /^[-0.]*[1-9]/.test(number));
+  return mayOverflow.test(json)
+    ? json.replace(textOrNumber, (found, text) => text ?? (isLost(found) ? `"${found}"` : found))
+    : json;
+};
+
 /** A number in digits; the text where a double cannot hold it. */
 export const readNumber = (text: string): number | string => {
   const value = Number(text);

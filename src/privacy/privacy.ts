@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
-import { identifyRecord, infinityAsText, orderLength, renderDocument } from '../calls/fold.ts';
+import { identifyRecord, orderLength, renderDocument } from '../calls/fold.ts';
 import { knownField } from '../calls/own-fields.ts';
 import { terminal } from '../lib/errors.ts';
 import { JsonRecord, readRecord } from '../lib/json-record.ts';
@@ -32,9 +32,6 @@ export interface PrivacyKeys {
 }
 
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Bytes) => Buffer.from(buffer, byteOffset, byteLength);
-
-/** Only such numbers can lie beyond a double's range; a replacer costs as much as all else. */
-const mayOverflow = /[eE]\+?\d{3}|\d{309}/;
 
 /** Stands for bytes that the configuration says to drop. */
 const dropped = Buffer.from('"dropped on arrival, for no privacy rule could read it"');
@@ -107,13 +104,12 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys) => {
 
   /** Only bytes that say no more than their value stay. Undefined if no rule can read them. */
   const cleanBody = (body: Buffer): Buffer | undefined => {
-    const { value, isPlain } = readRecord(body);
+    const { value } = readRecord(body);
     const identified = identifyRecord(value);
     if ('reason' in identified) return undefined;
     const { fields, aliases } = sanitizeAll(identified.record);
     const all = aliases === undefined ? fields : fields.with({ [aliasField]: Object.fromEntries(aliases) });
-    const replacer = !isPlain && mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
-    return renderDocument(all, all.names, replacer);
+    return renderDocument(all, all.names);
   };
   /** Keeps a body that is already cleaned or sealed. */
   const keepBytes = (body: Buffer): Buffer =>

@@ -7,7 +7,7 @@ import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { Column, ColumnType, Row, WordArrays } from '../../../schemas/tables.ts';
 import { callTables, wordsView } from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
-import { infinityAsText, type LedgerRow } from '../../calls/fold.ts';
+import type { LedgerRow } from '../../calls/fold.ts';
 import { toVcon } from '../../calls/vcon.ts';
 import { writeFolder } from '../../lib/new-folder.ts';
 import { iso } from '../../lib/timestamps.ts';
@@ -88,6 +88,10 @@ const createLinesWriter = (folder: string): ExportWriter => {
     },
   };
 };
+
+/** JSON has no number beyond the range of a double, which a unit may lead to: it would be lost. */
+const infinityAsText = (_name: string, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 /** A file for each vCon, as its readers take it. */
 const createFilesWriter = (folder: string, units: VconUnits): ExportWriter => ({

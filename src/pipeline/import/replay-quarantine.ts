@@ -1,7 +1,7 @@
 /** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { observeDelivery } from '../../calls/fold.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
+import { readRecord } from '../../lib/json-record.ts';
 import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { observeRecord } from '../../source/list/observe.ts';
@@ -103,7 +103,7 @@ const readAgain = (
   const body = isSealed(record.body) ? rules.open?.(record.body) : record.body;
   if (body === undefined) return { reason: rules.open === undefined ? sealedReason : 'sealed for another key' };
   if (record.source === 'import') return readImported(body, { now, given, processedField, clockSkew });
-  const parsed = parseQuietly(body);
+  const parsed = readRecord(body).value;
   if (parsed === undefined) return { reason: 'not JSON' };
   if (record.source === 'poll') {
     const observed = observeRecord(parsed, { observedAt: now, carries: rules.carries });

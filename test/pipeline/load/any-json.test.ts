@@ -30,7 +30,7 @@ const text = fc.oneof(
 );
 const number = fc.oneof(
   fc.double({ noNaN: true }),
-  fc.constantFrom(0, -0, 1e308, -1e308, 5e-324, 2 ** 53, -(2 ** 63), Infinity, -Infinity),
+  fc.constantFrom(0, -0, 1e308, -1e308, 5e-324, 2 ** 53, -(2 ** 63)),
   fc.integer(),
 );
 const anything = fc.letrec((tie) => ({
@@ -100,7 +100,8 @@ test('every batch is loaded whole, reads back as flatten made it, and a thread e
       const observations = documents.map((fields, n) => {
         const callId = `${'漢'.repeat(next % 3 === 0 ? 500 : 1)}${next++}`;
         const observation = observationOf(callId, 1, { ...fields, unique_id: callId }, 'webhook');
-        const { value } = readRecord(Buffer.from(JSON.stringify(observation.fields)));
+        // Beyond a double, as only JSON has numbers.
+        const { value } = readRecord(Buffer.from(JSON.stringify(observation.fields).replaceAll('1e+308', '1e+999')));
         return n % 2 === 0 ? observation : { ...observation, fields: value as JsonRecord };
       });
       const { folded, written } = await pipeline.observe(observations);
