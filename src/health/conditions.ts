@@ -91,9 +91,9 @@ const definitions: Readonly<Record<Condition, Omit<Definition, 'severity' | 'abo
     above: 300,
     shown: () => failureShownAfter,
     read: ({ inbox }) => [['', inbox.oldestAge ?? 0]],
-    say: ({ inbox }, [, value]) =>
-      `In the inbox: ${countOf(inbox.count, 'delivery')}; the oldest has waited for ${formatSpan(value)}.`,
-    command: 'callsync worker',
+    say: ({ inbox, workerAge }, [, value]) =>
+      `In the inbox: ${countOf(inbox.count, 'delivery')}; the oldest has waited for ${formatSpan(value)}.${workerAge === null ? ' Start callsync worker.' : ''}`,
+    command: 'callsync doctor',
   },
   load_stalled: {
     severity: 'critical',

@@ -411,7 +411,8 @@ export const withLock = async <T>(db: Database | Transaction, name: string, work
 const mostAttempts = 5;
 
 /**
- * As `db.transaction`; repeats a few times after a deadlock, a conflict with another transaction, or the end of `lock_timeout`.
+ * As `db.transaction`; repeats a few times after a deadlock, a conflict with another transaction, or the end of a short `lock_timeout`.
+ * The one of `byKeys` is long.
  * @param work may run several times, so its effects outside the transaction must be repeatable
  */
 export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction) => Promise<T>, finds?: Finds) => {
@@ -419,7 +420,7 @@ export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction)
     try {
       return await db.transaction(work, finds);
     } catch (error) {
-      if (attempt === mostAttempts || !(isConflict(error) || isLocked(error))) throw error;
+      if (attempt === mostAttempts || !(isConflict(error) || (isLocked(error) && finds === undefined))) throw error;
     }
   }
 };

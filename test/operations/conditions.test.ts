@@ -13,14 +13,16 @@ test('finds nothing in an installation with a backlog alone', () => {
 
 const proof = { warehouse: 'main', unproven: 0, withdrawn: 0, waiting: 0, suspiciousEmpty: 0, oldestAge: null };
 const sync = { lag: 5, watermark: new Date(0), watermarkAge: 9, lastError: null, failedAt: null };
+const inbox = { count: 7, oldestAge: 61, outcomes: {} };
 const failing = { ...sync, lastError: 'E' };
 test.each<[string, Partial<Readings>, boolean, string]>([
   ['stale', { sync: { ...sync, lag: 61, lastError: 'SERVICE_UNREACHABLE' } }, false, '61 s (SERVICE_UNREACHABLE)'],
   ['stale', { sync: { ...sync, lag: null, watermarkAge: 600, lastError: 'E' } }, false, 'been read yet (E).'],
   ['stale', { sync: { ...sync, lag: 121 } }, false, '2 min.'],
   ['stale', { sync: { ...sync, lag: 1_200 } }, true, 'New calls have not been read for 20 min.'],
-  ['inbox_stalled', { inbox: { count: 7, oldestAge: 61, outcomes: {} } }, false, '7 deliveries;'],
-  ['inbox_stalled', { inbox: { count: 1, oldestAge: 600, outcomes: {} } }, true, '1 delivery;'],
+  ['inbox_stalled', { inbox }, false, '7 deliveries; the oldest has waited for 61 s.'],
+  ['inbox_stalled', { inbox: { ...inbox, count: 1, oldestAge: 600 } }, true, '1 delivery;'],
+  ['inbox_stalled', { inbox: { ...inbox, oldestAge: 600 }, workerAge: null }, true, 'Start callsync worker.'],
   ['quarantine_open', { quarantine: { count: 1, oldestAge: 5 } }, true, '1 record.'],
   ['reread_unanswered', { rereads: { count: 0, oldestAge: null, unanswered: 2 } }, true, '2 calls'],
   ['load_stalled', { warehouses: [{ ...warehouse, liveOldestAge: 61, lastError: 'E' }] }, false, '61 s behind (E)'],

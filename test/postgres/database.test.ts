@@ -1,22 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
-import { type Database, openDatabase, sql } from '../../src/postgres/database.ts';
+import { type Database, openDatabase, repeatTransaction, sql } from '../../src/postgres/database.ts';
 import { isStale, postgresError } from '../../src/postgres/errors.ts';
+import { streamRows } from '../../src/warehouse/postgres/reader.ts';
 import { openLink } from '../support/link.ts';
 import { useOpened } from '../support/opened.ts';
 import { useDatabase } from '../support/postgres.ts';
 import { refusal } from '../support/refusal.ts';
+import { collect } from '../support/rows.ts';
 
 const database = useDatabase();
 const db = useOpened(async () => open());
 const open = (over: Partial<Parameters<typeof openDatabase>[0]> = {}): Database =>
   openDatabase({ url: database.url, schema: 'public', application: 'test', purpose: 'test', ...over });
 /** With one connection, until the end of the test. */
-const openOne = (): Database => {
-  const one = open({ max: 1 });
+const openOne = (over = {}): Database => {
+  const one = open({ max: 1, ...over });
   onTestFinished(one.close);
   return one;
 };
@@ -219,7 +221,14 @@ test('a server that stops answering ends a statement and a copy in time, and the
 });
 
 test('a statement that takes too long is ended by the server', async () => {
-  const quick = open({ statementMs: 100 });
-  expect(await refusal(quick.query('SELECT pg_sleep(30)'))).toMatch(/^transient DATABASE_TIMEOUT: /);
-  await quick.close();
+  const slow = openOne({ statementMs: 100 }).query('SELECT pg_sleep(30)');
+  expect(await refusal(slow)).toMatch(/^transient DATABASE_TIMEOUT: /);
+});
+
+test('a lock that somebody holds is waited for 30 s, and once', async () => {
+  const locked = vi.fn(() => Promise.reject(Object.assign(new Error(), { code: '55P03' })));
+  expect(await refusal(repeatTransaction(db, locked, 'byKeys'))).toMatch(/^transient DATABASE_TIMEOUT: /);
+  expect(locked).toHaveBeenCalledOnce();
+  const asked = streamRows(db, "SELECT current_setting('lock_timeout') AS longest");
+  expect(await collect(asked)).toEqual([{ longest: '30s' }]);
 });

@@ -262,7 +262,7 @@ export const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.Po
 export async function* streamRows(db: Database, sql: string, values: readonly unknown[] = []) {
   const client = await connectTo(db);
   try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL lock_timeout = '30s'");
     await client.query(`DECLARE page NO SCROLL CURSOR FOR ${sql}`, [...values]);
     for (;;) {
       const { rows } = await client.query(`FETCH ${pageRows} FROM page`);
