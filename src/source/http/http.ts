@@ -235,8 +235,8 @@ const readText = (body: Buffer, type = ''): Buffer => {
 const tooLarge = (maxBytes: number): Error =>
   terminal('RESPONSE_TOO_LARGE', `The service sent more than ${maxBytes} bytes in one response.`);
 
-/** Local milliseconds on the scale of Date.now(). A clock that is set back does not move them; one that is set ahead, as after a sleep, does. */
-export const steadyNow = (): number => Math.max(performance.timeOrigin + performance.now(), Date.now());
+/** Local milliseconds that never jump, on the scale of Date.now(). */
+export const steadyNow = (): number => performance.timeOrigin + performance.now();
 
 /** The earliest that it can be by the service's clock, in microseconds; undefined while the service told no time. */
 export const serviceNow = (clock: ServiceClock): number | undefined => {
@@ -274,10 +274,12 @@ export const createServiceClock = (allowedSkewMs: number) => {
       readonly date: string | undefined;
     }) => {
       const { sentAt, headAt, date } = answer;
+      // After a sleep of this machine, or where its clock was set, the steady time is behind.
+      const arrivedAt = Math.max(headAt, Date.now());
       const second = date === undefined ? Number.NaN : Date.parse(date);
-      if (Number.isNaN(second)) return Math.round(headAt * 1000);
+      if (Number.isNaN(second)) return Math.round(arrivedAt * 1000);
       const { low } = narrow(second - headAt, second + 1000 - sentAt, headAt);
-      const sent = Math.min(sentAt + low, second + 999.999, headAt + allowedSkewMs);
+      const sent = Math.min(sentAt + low, second + 999.999, arrivedAt + allowedSkewMs);
       return Math.round(sent * 1000);
     },
     /** Milliseconds by which the service's clock is ahead of ours: bounds, or undefined before the first Date. */
