@@ -37,11 +37,13 @@ terminal | DATABASE_REFUSED | ^(22|23|38|54|P0) | The … refuses a row. | If a 
 terminal | DATABASE_ERROR | ^55000 (?!.*accepting) | The … refuses a statement. | If the message names a replica identity, run ALTER TABLE NAME REPLICA IDENTITY FULL, or publish only tables of your own.
 transient | DATABASE_TIMEOUT | ^(55P03|57014|25P) | The … was too slow, or somebody held a lock. | callsync tries again. If the error persists, look for long transactions in pg_stat_activity.
 transient | DATABASE_FULL | ^53100 | The … has no disk space left. | Enlarge the disk of the server, or make room on it.
+transient | DATABASE_FULL | ^XX000 .*(max ?client|from the pool) | The pooler of the … has no connection left. | Raise the pool size of the pooler, or lower store.pool_size.
+transient | DATABASE_UNREACHABLE | ^XX000 .*(compute|control plane|tenant|endpoint) | The pooler of the … does not reach its database. | See the status page of your provider, and compare the connection URL with its instructions.
 transient | DATABASE_FULL | ^53300 | The … has no connection left. | Raise max_connections of the server or the limit of the role, or lower store.pool_size.
 transient | DATABASE_FULL | ^53 | The … lacks memory or another resource. | Give the server more memory, or less work.
 transient | DATABASE_BUSY | ^ timeout exceeded when trying to connect | All connections of this process to the … are in use. | Wait for the end of running queries, then try again.
 transient | DATABASE_UNREACHABLE | ^(ECONN|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|EPIPE|ENOENT|EAI_AGAIN|08|57P|55000)|^ .*(timeout|connection terminated|connection ended|not queryable) | The … does not answer. | Start PostgreSQL or correct its address, then run callsync doctor.
-transient | DATABASE_ERROR | ^(40|58|0A000 cached plan) | The … reports an error. | callsync tries again. If the error persists, read the log of the server at that time.
+transient | DATABASE_ERROR | ^(40|58|0A000 cached plan|XX000 tuple) | The … reports an error. | callsync tries again. If the error persists, read the log of the server at that time.
 terminal | DATABASE_ERROR | ^ | The … reports an error. | Read the log of the server at that time.`
   .trim()
   .split('\n')

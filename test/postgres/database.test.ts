@@ -176,6 +176,8 @@ test.each([
   ["SELECT 'secret'::integer", 'REFUSED', '22P02', 'report the message'],
   ["DO $$ BEGIN RAISE 'no user: x' USING ERRCODE = '08P01'; END $$", 'POOLING', '08P01, no user: x', 'reader_url_file'],
   ["DO $$ BEGIN RAISE 'mine'; END $$", 'REFUSED', 'P0001', 'trigger'],
+  ["DO $$ BEGIN RAISE 'max clients reached' USING ERRCODE = 'XX000'; END $$", 'FULL', 'XX000', 'pool size'],
+  ["DO $$ BEGIN RAISE 'compute node' USING ERRCODE = 'XX000'; END $$", 'UNREACHABLE', 'XX000', 'status page'],
   ['CREATE TABLE own ()', 'CONFLICT', '42P07, relation "own" already exists', 'Rename'],
   ['SELECT * FROM pg_authid', 'PERMISSION', '42501, permission denied for table pg_authid', 'Grant'],
   ['SELECT * FROM hidden', 'PERMISSION', '42501, query would be affected by row-level security policy', 'BYPASSRLS'],

@@ -39,11 +39,12 @@ again | BIGQUERY_CONFLICT | /could not serialize access|aborted due to concurren
 again | BIGQUERY_BUSY | /too many DML statements outstanding
 again | BIGQUERY_STREAMING_BUFFER | /streaming buffer
 missing | BIGQUERY_STAGING_LOST | /staging is incomplete
+stop | BIGQUERY_SCHEMA | /without a filter over column | Run ALTER TABLE NAME SET OPTIONS (require_partition_filter = false). A query of your own can filter by that column instead.
 stop | BIGQUERY_CREDENTIALS | /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\\bPEM\\b|private key | Check \`key_file\`, or run \`gcloud auth application-default login\`.
 duplicate | BIGQUERY_DUPLICATE | duplicate 409
 gone | BIGQUERY_UNREACHABLE | gone | Start it with callsync bigquery-emulator, or correct \`api_endpoint\`.
 quota | BIGQUERY_QUOTA | quotaExceeded dailyLimitExceeded dailyLimitExceededUnreg | Lower \`quota\` of this warehouse or raise the quota of the project.
-again | BIGQUERY_BUSY | rateLimitExceeded userRateLimitExceeded jobRateLimitExceeded concurrentLimitExceeded resourceInUse tableUnavailable stopped timeout
+again | BIGQUERY_BUSY | rateLimitExceeded userRateLimitExceeded jobRateLimitExceeded concurrentLimitExceeded resourceInUse tableUnavailable stopped timeout 429
 again | BIGQUERY_UNAVAILABLE | backendError internalError jobBackendError jobInternalError
 stop | BIGQUERY_ACCESS_DENIED | accessDenied authError required blocked | Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.
 stop | BIGQUERY_BILLING | billingNotEnabled billingTierLimitExceeded | Enable billing for the project.
@@ -52,7 +53,6 @@ stop | BIGQUERY_TOO_LARGE | resourcesExceeded responseTooLarge | Lower \`max_cal
 missing | BIGQUERY_NOT_FOUND | notFound | If tables of a warehouse are missing, run callsync warehouse fill NAME. In your own query, check the names.
 missing | BIGQUERY_NOT_FOUND | 404 | Correct project, dataset and location, then run callsync doctor.
 lost | BIGQUERY_UNAVAILABLE | 408 500 502 503 504
-again | BIGQUERY_BUSY | 429
 stop | BIGQUERY_ACCESS_DENIED | 401 403 | Correct the credentials or the roles of the account, then run callsync doctor.
 stop | BIGQUERY_REFUSED | invalid invalidQuery invalidUser badRequest parseError notImplemented attributeError | In your own query, check words and names (docs/reference/tables.md, docs/reference/marts.md). Otherwise, report the message.
 stop | BIGQUERY_REFUSED | / | See the message and the job in the console.`

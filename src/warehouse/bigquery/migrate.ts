@@ -82,8 +82,7 @@ const changedEnds = ({ timePartitioning: own }: ReturnType<typeof tableResource>
 /** A patch changes only the emulator's metadata, an ALTER only its storage, so it needs both. */
 const alterEmulated = async (deps: Connection, relation: Relation, present: readonly WireField[]): Promise<void> => {
   const { project, dataset } = deps.config;
-  const names = new Set(present.map((field) => field.name));
-  for (const field of relation.fields.filter(({ name }) => !names.has(name))) {
+  for (const field of relation.fields.filter(({ name }) => present.every((one) => one.name !== name))) {
     const query = `ALTER TABLE \`${project}.${dataset}.${relation.name}\` ADD COLUMN IF NOT EXISTS ${field.name} ${typeSql(field)}`;
     await change(deps, { method: 'POST', path: '/queries', json: { query, useLegacySql: false } });
   }
@@ -106,28 +105,30 @@ export const tableResource = (config: BigqueryWarehouseConfig, relation: Relatio
 
 export const encryptionOf = ({ kms_key }: BigqueryWarehouseConfig) => kms_key && { kmsKeyName: kms_key };
 
+const relaxed = <F extends { mode?: string }>(field: F) =>
+  field.mode === 'REQUIRED' ? { ...field, mode: 'NULLABLE' } : field;
+
+const typeOf = ({ type, mode = 'NULLABLE' }: Pick<WireField, 'type' | 'mode'>) => `${standardType(type)} ${mode}`;
+
 /** The wanted fields, present ones first; undefined when nothing changes. @throws CallsyncError BIGQUERY_SCHEMA */
 export const extendFields = (relation: Relation, present: readonly WireField[]) => {
   let changed = false;
   const byName = new Map(relation.fields.map((field) => [field.name, field]));
   const kept = present.map((field) => {
-    const wanted = byName.get(field.name);
+    // Nothing fills a required column that its owner added.
+    const wanted = byName.get(field.name) ?? relaxed(field);
     byName.delete(field.name);
-    if (wanted === undefined) return field;
-    if (standardType(field.type) !== wanted.type)
-      throw terminal(
-        'BIGQUERY_SCHEMA',
-        `Column ${relation.name}.${field.name} is of type ${standardType(field.type)}, not ${wanted.type}.`,
-        { hint: 'Use another dataset, or drop the table and run `callsync warehouse rebuild`.' },
-      );
+    const [found, due] = [typeOf(field), typeOf(wanted)];
+    if (found !== due && found.replace('NULLABLE', 'REQUIRED') !== due)
+      throw terminal('BIGQUERY_SCHEMA', `Column ${relation.name}.${field.name} is of type ${found}, not ${due}.`, {
+        hint: 'Drop NOT NULL, use another dataset, or drop the table and run `callsync warehouse rebuild`.',
+      });
     if (wanted.description === undefined || field.description === wanted.description) return field;
     changed = true;
     return { ...field, description: wanted.description };
   });
   // BigQuery cannot add a required column to a table.
-  const added = [...byName.values()].map((field) =>
-    field.mode === 'REQUIRED' ? { ...field, mode: 'NULLABLE' } : field,
-  );
+  const added = [...byName.values()].map(relaxed);
   return changed || added.length > 0 ? [...kept, ...added] : undefined;
 };
 

@@ -9,7 +9,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { callTables } from '../../../schemas/tables.ts';
 import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
-import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
+import { type Relation, relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
 import { extendFields, tableResource } from '../../../src/warehouse/bigquery/migrate.ts';
 import { useFolder } from '../../support/folder.ts';
 import { listen } from '../../support/listen.ts';
@@ -120,11 +120,7 @@ test('a query that nobody waits for any more is cancelled, and not sent again', 
 /** Requests to BigQuery for datasets, tables and views, and the refused ones. */
 const withDocuments = (over: Record<string, unknown> = {}) => configOf({ documents: true, ...over });
 
-const relation = (name: string) => {
-  const found = relationsOf(withDocuments()).find((candidate) => candidate.name === name);
-  if (found === undefined) throw new Error(name);
-  return found;
-};
+const relation = (name: string) => relationsOf(withDocuments()).find((one) => one.name === name) as Relation;
 
 test('tables of calls are partitioned by the day of the call and clustered by its id', () => {
   const layout = { timePartitioning: { type: 'DAY', field: 'call_timestamp' }, clustering: { fields: ['call_id'] } };
@@ -137,17 +133,22 @@ test('missing columns are added as nullable, descriptions follow, other columns 
   const present = wanted.fields
     .filter(({ name }) => name !== 'tag_index' && name !== 'confidence')
     .map(({ name, type, description }) => ({ name, type, ...(name === 'type' ? {} : { description }) }));
-  const extended = extendFields(wanted, [...present, { name: 'added_by_analyst', type: 'STRING' }]);
-  expect(extended?.map(({ name }) => name).slice(-3)).toEqual(['added_by_analyst', 'tag_index', 'confidence']);
-  expect(extended?.at(-2)).toMatchObject({ mode: 'NULLABLE' });
+  const extended = extendFields(wanted, [...present, { name: 'own', type: 'RECORD', mode: 'REPEATED' }]);
+  const last = [{ name: 'own', mode: 'REPEATED' }, { name: 'tag_index', mode: 'NULLABLE' }, { name: 'confidence' }];
+  expect(extended?.slice(-3)).toMatchObject(last);
   expect(extended?.find(({ name }) => name === 'type')).toMatchObject({ description: expect.stringMatching(/\w/) });
   expect(extendFields(wanted, wanted.fields)).toBeUndefined();
 });
 
-test('a column of another type is refused with what to do', () => {
-  const wanted = relation('tags');
-  const present = wanted.fields.map((field) => (field.name === 'tag_index' ? { ...field, type: 'STRING' } : field));
-  expect(() => extendFields(wanted, present)).toThrow(/Column tags\.tag_index is of type STRING, not INT64/);
+test.each([
+  ['tag_index', { type: 'STRING' }, 'STRING REQUIRED, not INT64 REQUIRED'],
+  ['display_name', { mode: 'REQUIRED' }, 'STRING REQUIRED, not STRING NULLABLE'],
+  ['display_name', { mode: 'REPEATED' }, 'STRING REPEATED, not STRING NULLABLE'],
+  ['own', { type: 'INTEGER', mode: 'REQUIRED' }, 'INT64 REQUIRED, not INT64 NULLABLE'],
+])('a column that no load can fill is refused: %s %o', (name, change, why) => {
+  const own = { name: 'own', type: 'STRING', mode: 'REPEATED' };
+  const fields = [...relation('tags').fields, own].map((one) => (one.name === name ? { ...one, ...change } : one));
+  expect(() => extendFields(relation('tags'), fields)).toThrow(`Column tags.${name} is of type ${why}.`);
 });
 
 const known: Record<string, unknown> = {

@@ -25,6 +25,7 @@ test.each([
   [0, 'bytesBilledLimitExceeded', 'x', 'stop', 'BYTES_LIMIT'],
   [0, 'invalidQuery', 'UPDATE or DELETE would affect rows in the streaming buffer', 'again', 'STREAMING_BUFFER'],
   [0, 'invalidQuery', 'staging is incomplete at [12:3]', 'missing', 'STAGING_LOST'],
+  [400, 'invalidQuery', "Cannot query over table 'p.d.calls' without a filter over column(s) 'x'", 'stop', 'SCHEMA'],
   [0, '', 'Could not load the default credentials', 'stop', 'CREDENTIALS'],
   [0, 'neverHeardOf', 'x', 'stop', 'REFUSED'],
 ])('%i %s, %s, means %s', (status, reason, message, meaning, code) => {
@@ -33,10 +34,9 @@ test.each([
 });
 
 test('every terminal error says what to do, and messages quote nothing of the data that was refused', () => {
-  for (const reason of ['accessDenied', 'invalid', 'billingNotEnabled', 'notFound', 'responseTooLarge', 'unheardOf']) {
-    const told = { kind: 'terminal', hint: expect.stringMatching(/\.$/) };
+  const told = { kind: 'terminal', hint: expect.stringMatching(/\.$/) };
+  for (const reason of ['accessDenied', 'invalid', 'billingNotEnabled', 'notFound', 'responseTooLarge', 'unheardOf'])
     expect(errorOf({ reason, message: 'x' }, 'load')).toMatchObject(told);
-  }
   const spent = errorOf({ reason: 'quotaExceeded', message: 'x' }, 'load');
   expect(spent).toMatchObject({ kind: 'transient', retryAfterMs: 600_000 });
   const message = "Could not parse '+1 555 0100' as INT64 for field duration; `jane@example.com` near row 3";
