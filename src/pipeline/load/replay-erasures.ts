@@ -19,7 +19,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 export const replayErasures = async (store: Store, warehouses: readonly Warehouse[], { all }: { all: boolean }) => {
   const { log } = store.erasures;
   const logged = await log.read(all ? undefined : await readMeta<LogPlace>(store, replayedTo));
-  const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
+  const keys = new Set(keysOf(logged, 'call'));
   if (all)
     for (const warehouse of warehouses)
       for await (const page of warehouse.restore?.listTombstones() ?? []) {
@@ -31,10 +31,8 @@ export const replayErasures = async (store: Store, warehouses: readonly Warehous
   await restoreReceipts(store, logged.receipts);
   if (await lackHolds(store, logged.holds)) for (const hold of logged.holds) await addHoldKeys(store, hold);
   await dropHolds(store, logged.unheld);
-  for (const wanted of ['person', 'objection'] as const) {
-    const persons = logged.selectors.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
-    await addErased(store, persons, wanted === 'objection');
-  }
+  for (const wanted of ['person', 'objection'] as const)
+    await addErased(store, keysOf(logged, wanted), wanted === 'objection');
   await seekErased(store, [...keys], all);
   await whileSought(store, () => eraseEverywhere(store, warehouses));
   if (all || logged.selectors.length > 0) {
@@ -45,12 +43,14 @@ export const replayErasures = async (store: Store, warehouses: readonly Warehous
 };
 
 /** Keys of erased calls in the log that this store may still have, after an interrupted erasure or a restore. */
-export const listUnreplayed = async (store: Store): Promise<ReadonlySet<string>> => {
-  const { selectors } = await store.erasures.log.read(await readMeta<LogPlace>(store, replayedTo));
-  return new Set(selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
-};
+export const listUnreplayed = async (store: Store): Promise<ReadonlySet<string>> =>
+  new Set(keysOf(await store.erasures.log.read(await readMeta<LogPlace>(store, replayedTo)), 'call'));
 
-type LogPlace = NonNullable<Parameters<Store['erasures']['log']['read']>[0]>;
+type ReadLog = Store['erasures']['log']['read'];
+type LogPlace = NonNullable<Parameters<ReadLog>[0]>;
+
+const keysOf = ({ selectors }: Awaited<ReturnType<ReadLog>>, wanted: 'call' | 'person' | 'objection') =>
+  selectors.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
 
 /** Place in the log. A restored ledger has an older place, so later erasures are read again. */
 const replayedTo = 'erasures_replayed_to';

@@ -59,7 +59,8 @@ export const createReceiver = (options: ReceiverOptions) => {
     const stalledMs = Date.now() - (drain.state.stalledSince?.getTime() ?? Number.POSITIVE_INFINITY);
     return !closing && (drain.state.usable || !spool.status().full) && stalledMs < stalledAfterMs;
   };
-  metrics.watch(() => ({ inflightBytes: bodies.bytesHeld(), spool: spool.status(), storeUsable: drain.state.usable }));
+  const held = () => ({ inflightBytes: bodies.bytesHeld(), spool: spool.status(), storeUsable: drain.state.usable });
+  metrics.watch(held);
   const { verifier = signatureVerifier, admit } = options;
   addRoutes(app, { ...parts, config, keys: secrets, verifier, admit, metrics, log });
   let certificateWatch: FileWatch | undefined;
@@ -80,11 +81,9 @@ export const createReceiver = (options: ReceiverOptions) => {
     /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
     ready,
     status: () => ({
-      storeUsable: drain.state.usable,
-      spool: spool.status(),
+      ...held(),
       allowUnsigned: config.allow_unsigned,
-      keys: secrets.current().map((key) => key.name),
-      inflightBytes: bodies.bytesHeld(),
+      keys: secrets.current().map(({ name }) => name),
     }),
     /** Still accepts for `shutdown_delay_s`, but is not ready, so that proxies turn away. Each answer ends its connection. */
     async withdraw() {
