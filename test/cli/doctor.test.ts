@@ -76,21 +76,20 @@ const said = (outcome: string, message: string, hint?: string) => ({
 });
 
 test('doctor finds nothing to repair where all is well, and warns of what is not started yet', async () => {
-  const found = await examine({
-    source: { websocket: { url: simulator.wsUrl } },
-    operations: { enabled: true, listen: '0.0.0.0', port: 0 },
-  });
+  const operations = { enabled: true, listen: '0.0.0.0', port: 0 };
+  const found = await examine({ source: { websocket: { url: simulator.wsUrl } }, operations });
   for (const check of ['token', 'list', 'clock', 'websocket', 'webhook keys', 'warehouse postgres', 'temporal'])
     expect(found[check], check).toMatchObject({ outcome: 'ok' });
   // The server of the tests is made fast by not being durable, which is just what must be noticed.
   expect(found).toMatchObject({
-    ...{
-      operations: said('warning', 'can read the metrics'),
-      store: said('failed', 'fsync = off'),
-      workers: said('warning', temporal.taskQueue),
-    },
+    ...{ operations: said('warning', 'can read the metrics'), store: said('failed', 'fsync = off') },
+    workers: said('warning', temporal.taskQueue),
     ...{ schedules: said('warning', '', 'callsync up'), 'webhook address': { outcome: 'warning' } },
   });
+  const store = await openStoreService(servicesOf());
+  await store.query(`INSERT INTO watermarks VALUES ('sync', 'call', now(), now(), now(), now(), 'E', now())`);
+  expect((await examine()).health).toMatchObject(said('ok', 'The last read failed (E).'));
+  await store.query('TRUNCATE watermarks');
 });
 
 test('doctor finds the schedules once they are there', async () => {

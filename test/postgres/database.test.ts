@@ -119,17 +119,14 @@ test('a copy that the server refuses in the middle of large rows rejects, and en
   const faults: unknown[] = [];
   const note = (error: unknown): void => void faults.push(error);
   process.on('uncaughtException', note);
-  try {
-    for (let round = 0; round < 5; round += 1) {
-      const copy = copyOf(200, 'x'.repeat(100_000), false);
-      const work = db.transaction(({ client }) => copy.send(client, 'refused (n, t)'));
-      await expect(work).rejects.toMatchObject({ kind: 'terminal' });
-      expect(await db.query('SELECT * FROM refused')).toEqual([]);
-    }
-    await delay(100);
-  } finally {
-    process.removeListener('uncaughtException', note);
+  onTestFinished(() => void process.off('uncaughtException', note));
+  for (let round = 0; round < 5; round += 1) {
+    const copy = copyOf(200, 'x'.repeat(100_000), false);
+    const work = db.transaction(({ client }) => copy.send(client, 'refused (n, t)'));
+    await expect(work).rejects.toMatchObject({ kind: 'terminal' });
+    expect(await db.query('SELECT * FROM refused')).toEqual([]);
   }
+  await delay(100);
   expect(faults).toEqual([]);
 });
 
@@ -151,8 +148,7 @@ test.each([
   // The rest of the password would count as a host.
   ...['#', '/', '?'].map((sign) => `postgres://me:1${sign}secret@127.0.0.1/calls`),
 ])('a URL that is none is refused, and no part of it is printed: %s', async (url) => {
-  const other = open({ url });
-  const said = await refusal(other.query('SELECT 1').finally(other.close));
+  const said = await refusal(openOne({ url }).query('SELECT 1'));
   expect(said).toMatch(/^terminal DATABASE_URL_INVALID: /);
   expect(said).not.toContain('secret');
 });
@@ -165,8 +161,8 @@ test.each(['endpoint%3Dx', '-c%20endpoint%3Dx'])('refused options are those of t
 
 test.each(['a@b', 'a/b@c&connect_timeout=9'])('the sign @ may stand in a setting of a URL: %s', async (name) => {
   const { href } = new URL(database.url);
-  const other = open({ url: `${href}${href.includes('?') ? '&' : '?'}application_name=${name}` });
-  expect(await other.query('SELECT 1 AS one').finally(other.close)).toEqual([{ one: 1 }]);
+  const url = `${href}${href.includes('?') ? '&' : '?'}application_name=${name}`;
+  expect(await openOne({ url }).query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
 test.each([

@@ -12,7 +12,7 @@ import { openRules } from '../../../app/open-rules.ts';
 import { claimSource } from '../../../app/open-source.ts';
 import { configuredStore, listKeys, listPrivacyKeys, requireKeyFile, type Services } from '../../../app/services.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
-import { judge } from '../../../health/conditions.ts';
+import { because, judge } from '../../../health/conditions.ts';
 import { countOf } from '../../../lib/count-of.ts';
 import { CallsyncError } from '../../../lib/errors.ts';
 import { withinTime } from '../../../lib/timing.ts';
@@ -136,7 +136,10 @@ const checkStore = async (store: Store, config: Config): Promise<Finding> => {
 const checkHealth = async (store: Store, config: Config): Promise<Finding | Finding[]> => {
   const readings = await readNow(config, store);
   const wrong = judge(readings);
-  if (wrong.length === 0) return ok(readings.sync === null ? 'Continuous sync has not begun.' : 'Nothing is wrong.');
+  const { sync } = readings;
+  // Early: most failures pass before a condition begins.
+  const quiet = sync?.lastError == null ? 'Nothing is wrong.' : `The last read failed${because(sync.lastError)}.`;
+  if (wrong.length === 0) return ok(sync === null ? 'Continuous sync has not begun.' : quiet);
   return wrong.map(({ summary, command }) =>
     warning(summary, command === 'callsync doctor' ? 'The log of the worker has the cause.' : `First: ${command}.`),
   );
