@@ -149,7 +149,7 @@ const reconcileWarehouse = async (
     listed: reading.comparison.calls.keys(),
     unhealed,
     omitted: gone.omitted,
-    listingComplete: result.shown !== 'none' && result.problems.length === 0,
+    listingComplete: result.shown !== 'none' && result.problems.length === 0 && !isMostlyRejected(result),
     suspicious: window.suspicious,
     excluded: window.excluded,
   };
@@ -178,17 +178,25 @@ const reconcileWarehouse = async (
   return { verdict, removed: removed.size };
 };
 
+/** Whether more records are no calls than are calls: the configuration is wrong, or the service. A single one waits in quarantine. */
+const isMostlyRejected = ({ rejected, calls }: ListingComparison['result']): boolean => rejected > calls;
+
 /** Most calls and windows that the reasons of a verdict name. */
 const mostNamed = 10;
 
 /** Each fact that keeps a window from being proven, as `kind: sentence`; `callsync coverage --day` knows the kinds. */
 const describeReasons = (found: JudgedFacts, { reading, goneCount }: ReconciledWindow): string[] => {
-  const { problems, parts } = reading.comparison.result;
+  const { result } = reading.comparison;
+  const { problems, parts } = result;
   const unshown = parts.flatMap(({ reason }) => reason ?? []);
   const listing =
     problems.length > 0
       ? problems.slice(0, mostNamed).map(({ problem, detail }) => `${problem}: ${detail}`)
-      : [`not_shown: The listing ${unshown[0] ?? 'could not be shown to be complete'}.`];
+      : isMostlyRejected(result)
+        ? [
+            `unreadable: ${countOf(result.rejected, 'record')} of the list cannot be read as calls; run callsync quarantine list.`,
+          ]
+        : [`not_shown: The listing ${unshown[0] ?? 'could not be shown to be complete'}.`];
   const left = found.unexpected.length - found.removed.size;
   const counted = (count: number, kind: string, say: (calls: string) => string): string[] =>
     count === 0 ? [] : [`${kind}: ${say(countOf(count, 'call'))}`];

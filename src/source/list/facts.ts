@@ -87,7 +87,7 @@ export const createFacts = (memory?: Memory<KeptFacts>) => {
     learn,
     recall: async (): Promise<void> => {
       const kept = since === undefined ? await memory?.read() : undefined;
-      for (const name of careful) learn({ [name]: kept?.facts[name] });
+      for (const name of careful) learn({ [name]: kept?.facts?.[name] });
       since ??= kept?.since ?? Date.now();
       if (Date.now() - since < forgetAfterMs) return;
       Object.assign(facts, startOf(shape));

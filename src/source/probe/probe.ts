@@ -45,6 +45,7 @@ export const probeSource = async (options: ProbeOptions) => {
     if (tokenFormat !== config.token_format)
       say('token_format', tokenFormat, 'sure', `the token was refused as ${config.token_format}`);
     const named = base.records.filter((record) => typeof record.unique_id === 'string').length;
+    if (named === 0) throw unreadable(recordsPath);
     const isSure = named === base.records.length ? 'sure' : 'likely';
     const where = `${base.records.length} records there, with unique_id in ${named}`;
     say('records', recordsPath === '' ? 'the body itself' : recordsPath, isSure, where);
@@ -163,6 +164,11 @@ const nothingToSee = (look: Look): CallsyncError =>
         hint: 'Correct source.base_url and source.list.path, then run callsync probe.',
       })
     : terminal('LIST_EMPTY', 'The list has no records, so callsync cannot find out how the list works.');
+
+const unreadable = (path: string): CallsyncError =>
+  terminal('LIST_SHAPE', `No record at “${path}” has a text in unique_id, so callsync can read none as a call.`, {
+    hint: 'Set source.list.path to a list whose records have unique_id, or ask the operator of the service for it.',
+  });
 
 /** One line a finding, then the section as it would be written. */
 export const renderProbe = (report: ProbeReport): string => {

@@ -6,6 +6,7 @@ import { isRefusal } from '../http/errors.ts';
 import type { ListClient } from '../list/list-client.ts';
 import type { Window, WindowQuery } from '../list/list-query.ts';
 import type { Judge, View } from './ask.ts';
+import { isCall } from './evidence.ts';
 import { judgeHastily, judgePart, type Open } from './judge.ts';
 import { answer, type Handlers, openReading, type Reading } from './listing.ts';
 import { judgeService } from './poison.ts';
@@ -94,7 +95,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
   }
   client.learn({ longest: refused / 2, hasty: Math.max(0, hasty + (isHasty ? 1 : -1)) });
   await client.keep();
-  const { requests, conflicting, uncarried } = reading.tally;
+  const { requests, named, conflicting, uncarried } = reading.tally;
   return {
     /** Distinct calls inside the window. */
     calls: parts.reduce((sum, part) => sum + part.calls, 0),
@@ -109,6 +110,8 @@ export const readWindow = async (options: ReadWindowOptions) => {
     /** Rows by which the list named and counted a call once more. */
     repeated,
     conflicting: conflicting.size,
+    /** Records that are no calls. */
+    rejected: [...named].filter((key) => !isCall(key)).length,
     uncarried: Object.fromEntries(uncarried),
   };
 };

@@ -66,6 +66,16 @@ test('calls of a day that nobody had read are no differences, and calls that app
   const opened = await openInstallation({ simulator: { seed: 7, calls: { count: 60, from, to } } });
   onTestFinished(opened.close);
   const range = { from: opened.range.from, to: opened.range.to - 10 * day };
+  const { list } = opened.deps.source;
+  const readPages: typeof list.readPages = async function* (asked) {
+    for await (const page of list.readPages(asked)) {
+      const parts = [...page.parts(1e9)].map((part) => part.map((record) => ({ ...record, value: {} })));
+      yield { ...page, parts: () => parts.values() };
+    }
+  };
+  const later = { range: { from: range.from + 8 * day, to: range.to } };
+  const { windows, unproven } = await opened.reconcile(later, withList(opened.deps, { readPages }));
+  expect([windows, unproven], 'records that are no calls').toEqual([4, 4]);
   await opened.backfill({ from: range.from + 6 * day, to: range.to });
   await opened.drain();
   const unread = { range: { from: range.from, to: range.from + 6.5 * day } };
