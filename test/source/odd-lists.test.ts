@@ -392,6 +392,8 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
   [{ IsSuccess: false, data: [] }, { IsSuccess: true }],
   [{ error_code: 'BUSY', data: [] }, { error_code: '0' }],
   [{ meta: { status: 'error' }, data: [] }, { meta: { status: 'ok' } }],
+  [{ result: 'ERROR', data: [] }, { result: 'OK' }],
+  [{ status: { code: 'E_TIMEOUT' }, data: [] }, { status: { code: 'OK' } }],
 ])('an error in the body of an answer 200 is no empty list, nor all of it: %j', async (failed, good, isEmptyOnly) => {
   let asked = 0;
   for (const list of [{}, unpaged])

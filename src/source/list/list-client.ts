@@ -341,7 +341,7 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
 const failures = [
   /^(is)?(success(ful)?|succeeded|ok)=false$/,
   /^(is)?(incomplete|partial|timedout)(data|records|results?)?=true$/,
-  /^(status|code|statuscode)=((?!404)[45]\d\d|error|fail.*|pending|processing|queued|time(d_)?out)$/,
+  /^(status|code|statuscode|result|outcome)=((?!404)[45]\d\d|e_.*|.*error|fail.*|pending|processing|queued|.*time(d_)?out)$/,
   /^(errors?|exception|fault|err(or)?(code|no|type))=(?!(0+|false|no|none|null|ok|success)$)/,
 ];
 /** Where no records are: also an error with a number of the service's own, or no answer yet. */
