@@ -10,17 +10,20 @@ export const parseQuietly = (json: string | Buffer): unknown => {
   }
 };
 
-/** Every number that a double might not hold even roughly has one of these. */
-const mayOverflow = /[eE][+-]?\d{3}|\d{309}/;
-const textOrNumber = /("[^"\\]*(?:\\.[^"\\]*)*")|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
+/** Every number that a double might not hold even roughly is like this. */
+const mayOverflow = /[eE][+-]?\d{3}(?<=[:,[\s]-?[\d.]+[eE][+-]?\d{3})|\d{200}/;
+/** Of a text only its escapes and its ends: a pattern of a whole text runs out of stack on millions of escapes. */
+const textOrNumber = /"|\\.|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
 
 /** JSON in which such numbers are texts: JSON.parse would make them infinite, or zero. */
 export const keepNumbers = (json: string): string => {
-  const isLost = (number: string): boolean =>
-    !Number.isFinite(Number(number)) || (Number(number) === 0 && /^[-0.]*[1-9]/.test(number));
-  return mayOverflow.test(json)
-    ? json.replace(textOrNumber, (found, text) => text ?? (isLost(found) ? `"${found}"` : found))
-    : json;
+  let inText = false;
+  const keep = (found: string): string => {
+    if (found === '"') inText = !inText;
+    const isLost = /^[-0.]*[1-9]/.test(found) && ['0', 'Infinity', '-Infinity'].includes(String(Number(found)));
+    return isLost && !inText ? `"${found}"` : found;
+  };
+  return mayOverflow.test(json) ? json.replace(textOrNumber, keep) : json;
 };
 
 /** A number in digits; the text where a double cannot hold it. */

@@ -250,6 +250,7 @@ test('what no store could hold: numbers beyond a double read the same from memor
   const kept = { duration: '1e999', extra: [{ n: '-1.0E+999', e: '1e999' }], small: '2e-400', zero: -0, fine: 1e308 };
   expect(row.document?.held).toEqual({ unique_id: 'c', ...kept });
   expect(flatRows(stored(row))).toEqual(flatRows(row));
+  expect(parse(`{"text":"${'\\/'.repeat(4_500_000)}",${json}`).fields.held).toMatchObject(kept);
 });
 
 test('names with NUL or half characters are cleaned in the same way, whatever else the record has', () => {
