@@ -334,7 +334,7 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
   const message = `The list of ${host} has another shape than configured: ${where}.`;
-  throw (shapeProven ? transient : terminal)('LIST_SHAPE', message);
+  throw shapeProven ? transient('LIST_SHAPE', message) : terminal('LIST_SHAPE', message);
 };
 
 /** Fields, without case and signs, of a document that holds an error or leaves out records, also beside some of them. */
