@@ -88,9 +88,10 @@ test('a request that finds less than it names says so, and one that can find not
   expect(result).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 2 });
   const other = await connect(database.url);
   onTestFinished(() => other.end());
-  await other.query('BEGIN; LOCK TABLE callsync.ledger');
+  await other.query('BEGIN; LOCK TABLE callsync.ledger; DELETE FROM callsync.erasure_receipts');
   expect((await folder.run(['verdicts'])).stdout).toMatch(/erasures: \d receipts, chain intact/);
-  await other.query(`ROLLBACK; INSERT INTO callsync.warehouses (name, configured_at) VALUES ('away', 'epoch')`);
+  await other.query(`COMMIT; INSERT INTO callsync.warehouses (name, configured_at) VALUES ('away', 'epoch')`);
+  expect((await folder.run(['verdicts'])).stdout).toMatch(/is gone: .*store anew on purpose, remove .*heads\.json\./s);
   expect((await folder.run(['status'])).stdout).toMatch(/warehouse +away: .*; not in this configuration: start/);
 
   for (const value of ['abc', '12']) {

@@ -15,9 +15,7 @@ const describeCheck = (name: string, entry: string, { verdicts: count, broken, c
   const findings = lines(
     broken.length > 0 &&
       `${broken.length} of ${countOf(count, entry)} altered or signed with an unknown key (${broken.slice(0, 10).join(', ')})`,
-    cut.map(
-      (head) => `${entry} ${head.verdict_id} of epoch ${head.ledger_epoch} is gone: the end was cut off or restored`,
-    ),
+    cut.map((head) => `${entry} ${head.verdict_id} of epoch ${head.ledger_epoch} is gone: cut off, or restored`),
     differing > 0 && `${differing} differ from the warehouse's copy`,
   ).replaceAll('\n', '; ');
   const without = copy === null ? ', warehouse not reached: its copy was not compared' : '';
@@ -34,7 +32,9 @@ export default leaf({
     const receipts = { ...chain, intact: chain.broken.length + chain.cut.length === 0 };
     const isChanged = [...checks, receipts].some(({ intact }) => !intact);
     const of = checks.map((check) => describeCheck(check.warehouse, 'verdict', check));
-    const text = lines(of, describeCheck('erasures', 'receipt', receipts));
+    const cut = [...checks, chain].flatMap((one) => one.cut);
+    const anew = cut.length > 0 && `If you made the store anew on purpose, remove ${store.erasures.proof.headsFile}.`;
+    const text = lines(of, describeCheck('erasures', 'receipt', receipts), anew);
     return [[...checks, receipts], text, isChanged && 'incomplete'];
   },
 });
