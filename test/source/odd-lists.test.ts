@@ -388,11 +388,14 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
   [{ status: 'error', message: 'overload', data: [] }, { status: 'ok' }],
   [{ code: 503, data: [] }, { code: 0 }],
   [{ statusCode: '500', data: [] }, { statusCode: '200' }],
-  [{ code: 1001, msg: 'busy', data: [] }, { code: 0 }, true],
+  [{ code: 1001, msg: 'busy', data: [] }, { code: '0000' }, true],
   [{ IsSuccess: false, data: [] }, { IsSuccess: true }],
-  [{ error_code: 'BUSY', data: [] }, { error_code: '0' }],
-  [{ meta: { status: 'error' }, data: [] }, { meta: { status: 'ok' } }],
-  [{ result: 'ERROR', data: [] }, { result: 'OK' }],
+  [{ error_code: 'BUSY', data: [] }, { error_code: 'NO_ERROR' }, true],
+  [
+    { meta: { status: 'error' }, data: [] },
+    { meta: { status: 'ok', errors: 3 }, status_counts: { error: 1 } },
+  ],
+  [{ result: 'ERROR', data: [] }, { result: 'no error' }],
   [{ status: { code: 'E_TIMEOUT' }, data: [] }, { status: { code: 'OK' } }],
 ])('an error in the body of an answer 200 is no empty list, nor all of it: %j', async (failed, good, isEmptyOnly) => {
   let asked = 0;
@@ -402,6 +405,11 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
       return asked++ % 2 === 0 ? part : { ...good, data: records };
     });
   await expect(read(10, {}, () => failed)).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
+});
+
+test.each([4, 7, 12])('answer %i, {}, is no empty window of a list that has shown an empty array', async (at) => {
+  let asked = 0;
+  await readAll(90, unpaged, (of) => (++asked === at ? {} : everything(of)), { early: 0, quietMs: 1000 });
 });
 
 test('where nothing leads to a second page, a page of five is a cap', async () => {

@@ -9,8 +9,8 @@ const everyMs = 7_000;
 const window = { axis: 'timestamp', from: start * 1000, to: (start + 3_600_000) * 1000 };
 /** The replicas never agree, so most readings would cut the window down to single seconds. */
 const mostRequests = 120;
-/** Two readings end by themselves after 500 and 250 requests, and 20 for each call that they know. */
-const mostOfAll = 2_500;
+/** A reading ends by itself after 500 requests, and 20 for each call that it knows. */
+const mostOfAll = 1_500;
 
 /** @param cap of a query; the list is then led on by cursors, each of which names the call behind it. */
 const openReplicas = (seed: number, hasTotal: boolean, cap = 0, most = mostRequests) => {
@@ -79,7 +79,4 @@ test('a list of replicas that never agree is read once after many requests, and 
   const { client } = openReplicas(4, false, 0, mostOfAll);
   const { result } = await readSimulated({ list: client }, window);
   expect(result.problems.map(({ detail }) => detail).join()).toContain('disagrees with itself');
-  // The next window gets half as many requests.
-  const next = await readSimulated({ list: client }, window);
-  expect(next.result.requests).toBeLessThan(result.requests - 200);
 });

@@ -179,7 +179,7 @@ const reconcileWarehouse = async (
 };
 
 /** Whether more records are no calls than are calls: the configuration is wrong, or the service. A single one waits in quarantine. */
-const isMostlyRejected = ({ rejected, calls }: ListingComparison['result']): boolean => rejected > calls;
+const isMostlyRejected = ({ rejected, calls }: ListingComparison['result']): boolean => rejected > Math.max(1, calls);
 
 /** Most calls and windows that the reasons of a verdict name. */
 const mostNamed = 10;

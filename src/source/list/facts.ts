@@ -41,12 +41,12 @@ const shape = {
   sizeIgnored: once,
   /** An answer had the configured shape. */
   shapeProven: once,
+  /** An empty array came where no records were: an answer without an array is then no empty one. */
+  emptyShown: once,
   /** Records came whose times say nothing of the window in which they are. */
   undated: once,
   /** The longest window worth asking for, in microseconds: the list refused one of twice its length, and not its parts. */
   longest: least,
-  /** Windows of which a part was read once because the list never agreed with itself, less the others since. */
-  hasty: latest(0),
   /** A list ended at its total. The total therefore counts rows, and callsync asks for no page behind it. */
   totalIsProven: once,
   /** A total was below the calls of its listing: one that agrees with a page that lacks calls shows nothing. */

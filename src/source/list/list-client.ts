@@ -53,10 +53,11 @@ const ask = async (asking: Asking, query: ListQuery, request: PageRequest, more:
   const params = [...listParams(list, query), ...Object.entries(request.params)];
   const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
   const parse = async (response: HttpResponse): Promise<PageBody> =>
-    response.status >= 400 ? emptyPage(undefined) : await readAnswer(response, list, learned.shapeProven);
+    response.status >= 400 ? emptyPage(undefined) : await readAnswer(response, list, learned);
   const answer = await api.get(url, parse, { signal, retries, ...more });
   // An answer without an array shows nothing of where arrays are.
-  learn({ page: answer.value.count, shapeProven: answer.value.size > 0 });
+  const { count, size } = answer.value;
+  learn({ page: count, shapeProven: size > 0, emptyShown: size > 0 && count === 0 });
   return { ...answer, url, isRefused: answer.response.status >= 400 && !findsNothing(answer.response) };
 };
 
@@ -315,7 +316,7 @@ export const loops = (): CallsyncError => terminal('LIST_LOOP', 'The list return
 const refusedAmid = ({ host }: URL): CallsyncError =>
   transient('LIST_FAILED', `The list of ${host} refuses a page, and callsync cannot show that the list ends there.`);
 
-const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven: boolean): Promise<PageBody> => {
+const readAnswer = async (response: HttpResponse, list: ListConfig, learned: Facts): Promise<PageBody> => {
   const [status, host] = [response.status, response.url.host];
   if (status === 204) return emptyPage(undefined);
   const read = await readPageBody(response.body, list.records);
@@ -325,7 +326,8 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
     });
   const envelope = read === 'no_array' ? parseQuietly(response.body) : read.envelope;
   // Some services leave the array out, or every empty field, or write something else there, where nothing matches.
-  const isNothing = ['{}', 'null'].includes(JSON.stringify(envelope)) || readTotalOf(list, envelope, response) === 0;
+  const isLeftOut = !learned.emptyShown && ['{}', 'null'].includes(JSON.stringify(envelope));
+  const isNothing = isLeftOut || readTotalOf(list, envelope, response) === 0;
   const page = read === 'no_array' && isNothing ? emptyPage(envelope) : read;
   if (page !== 'no_array') {
     if (!saysFailed(envelope, status, page)) return page;
@@ -334,27 +336,34 @@ const readAnswer = async (response: HttpResponse, list: ListConfig, shapeProven:
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
   const message = `The list of ${host} has another shape than configured: ${where}.`;
-  throw shapeProven ? transient('LIST_SHAPE', message) : terminal('LIST_SHAPE', message);
+  throw learned.shapeProven ? transient('LIST_SHAPE', message) : terminal('LIST_SHAPE', message);
 };
 
 /** Fields, without case and signs, of a document that holds an error or leaves out records, also beside some of them. */
 const failures = [
   /^(is)?(success(ful)?|succeeded|ok)=false$/,
   /^(is)?(incomplete|partial|timedout)(data|records|results?)?=true$/,
-  /^(status|code|statuscode|result|outcome)=((?!404)[45]\d\d|e_.*|.*error|fail.*|pending|processing|queued|.*time(d_)?out)$/,
-  /^(errors?|exception|fault|err(or)?(code|no|type))=(?!(0+|false|no|none|null|ok|success)$)/,
+  /^(status|code|statuscode|result)=((?!404)[45]\d\d|e_(?!ok$).*|(?!no)(\w+[_ ])?error|fail.*|pending|processing|queued|(\w+_)?time(d_)?out)$/,
+  /^(errors?|exception|fault)=(?!(0+|false|no|none|null|ok|success|no.?error)$)/,
 ];
 /** Where no records are: also an error with a number of the service's own, or no answer yet. */
-const emptyFailures = [...failures, /^(status|code)=(202|-\d+|(?![12]0+$)\d{4,6})$/];
+const emptyFailures = [
+  ...failures,
+  /^(status|code)=(202|-\d+|(?!0+$|10+$|20)\d{4,6})$/,
+  /^err(or)?(code|no|type)=(?!(0+|200|false|no|none|null|ok|succe.*|no.?error)$)/,
+];
 /** Parts of a document that tell of the answer. */
-const aboutAnswer = /meta|resp|header|result|status/i;
+const aboutAnswer = /^(meta(data)?|resp(onse)?|((response|result)_?)?(header|status|info)|result)$/i;
 
-/** Some services answer so with 200. */
+/** Some services answer so with 200. In a part, numbers may also count records, and lists name other things. */
 const saysFailed = (envelope: unknown, status: number, { count }: PageBody): boolean => {
   const fields = Object.entries(Object(envelope));
   const inner = fields.flatMap(([name, value]) => (aboutAnswer.test(name) ? Object.entries(Object(value)) : []));
-  const said = [...fields, ...inner, ['status', status] as const].filter(([, value]) => !isEmpty(value));
-  const text = said.map(([name, value]) => `${name.replace(/[^a-z]/gi, '')}=${value}`.toLowerCase());
+  const telling = inner.filter(([name, one]) => /string|boolean/.test(typeof one) || /^(status|code)$/i.test(name));
+  const said = [...fields, ...telling, ['status', status] as const].filter(([, value]) => !isEmpty(value));
+  const text = said.map(([name, value]) =>
+    `${name.replace(/[^a-z]/gi, '')}=${typeof value === 'object' ? 'given' : value}`.toLowerCase(),
+  );
   return (count === 0 ? emptyFailures : failures).some((failure) => text.some((one) => failure.test(one)));
 };
 

@@ -22,10 +22,7 @@ interface ReadWindowOptions extends Handlers {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * After so many requests for a window, and for each of its calls, the list never agrees with itself: the rest is read once.
- * Half as many for the window after each one that came to that.
- */
+/** After so many requests for a window, and for each of its calls, the list never agrees with itself: the rest is read once. */
 const [enough, enoughOfCall] = [500, 20];
 
 /** A contiguous part of the window that was read in one piece. */
@@ -65,9 +62,6 @@ export const readWindow = async (options: ReadWindowOptions) => {
   const reading = openReading(client, options);
   const failures: CallsyncError[] = [];
   const view: View = { ...client, confirm: options.confirm ?? 'now', now: nowMicros(), failures };
-  const { hasty } = client.learned;
-  const most = enough / 2 ** hasty;
-  let isHasty = false;
   let refused = Number.POSITIVE_INFINITY;
   const queue: Open[] = window.from < window.to ? [{ window }] : [];
   const parts: WindowPart[] = [];
@@ -75,9 +69,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
   let repeated = 0;
   for (let open = queue.shift(); open !== undefined; open = queue.shift()) {
     const { requests, named } = reading.tally;
-    const isEnough = requests > most + enoughOfCall * named.size;
-    const judge = isEnough ? judgeHastily : judgePart;
-    isHasty ||= isEnough;
+    const judge = requests > enough + enoughOfCall * named.size ? judgeHastily : judgePart;
     const verdict = await pursue(reading, judge(view, { ...open, summary, signal }));
     const { failure } = verdict;
     const { axis, from, to } = open.window;
@@ -93,7 +85,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
       problems.push({ window: open.window, problem, detail: `${axis} ${iso(from)} ${detail}` });
     if (pass.rows === pass.lastTotal) repeated += pass.rows - pass.ids.size;
   }
-  client.learn({ longest: refused / 2, hasty: Math.max(0, hasty + (isHasty ? 1 : -1)) });
+  client.learn({ longest: refused / 2 });
   await client.keep();
   const { requests, named, conflicting, uncarried } = reading.tally;
   return {
