@@ -102,7 +102,7 @@ export const isLocked = (error: unknown): boolean => stateOf(error) === '55P03';
 
 /** Another connection may do: this one knows other columns of a statement, or a failover has left it at a standby. */
 export const isStale = (error: unknown): error is Error =>
-  causeOf(error).routine === changedColumns || causeOf(error).code === '25006';
+  causeOf(error).routine === changedColumns || /^(25006|42804)$/.test(`${causeOf(error).code}`);
 
 /** The statement may still run, so callsync can send nothing else on this connection. */
 export const isUnanswered = (error: unknown): error is Error =>

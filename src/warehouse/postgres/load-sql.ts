@@ -1,5 +1,5 @@
 /** The statements of a load, and of the row of `sync_state`. */
-import { allFields, type ColumnType, childTables, tableOf } from '../../../schemas/tables.ts';
+import { allFields, type ColumnType, childTables, tableOf, tombstonesTable } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/database.ts';
 import { columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
@@ -27,31 +27,30 @@ ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
        (excluded.ledger_epoch, excluded.revision, excluded.flatten_version)
 RETURNING call_id, xmax = 0 AS is_new`;
   const children = childTables(layout.documents);
-  const copied = children.flatMap((table) =>
+  const sent = [...tablesOf(layout), tombstonesTable].flatMap((table) =>
     columnsOf(table).map(({ name, type }) => [`${table.name}.${name}`, type.replace('tz', ' with time zone')]),
   );
   const upserted = tablesOf(layout).filter(({ kind }) => kind === 'log' || kind === 'state');
   return {
-    // Without the constraints, types and columns of the table's owner. Nobody can change a type from then on.
-    stage: `CREATE TEMPORARY TABLE IF NOT EXISTS stage_calls (${columnsOf(tableOf('calls')).map(({ name, type }) => `${quote(name)} ${type}`)}) ON COMMIT DELETE ROWS;
-LOCK TABLE ${[calls, ...children.map(({ name }) => qualified(layout, name))].join(', ')} IN ROW EXCLUSIVE MODE`,
+    // Without the constraints of the table, nor columns that its owner added. Nobody can change a type from then on.
+    stage: `LOCK TABLE ${[calls, ...children.map(({ name }) => qualified(layout, name))].join(', ')} IN ROW EXCLUSIVE MODE;
+CREATE TEMPORARY TABLE IF NOT EXISTS stage_calls ON COMMIT DELETE ROWS AS SELECT ${list} FROM ${calls} WITH NO DATA`,
+    // Columns of types that take other bytes than COPY sends, or lose a part of a value. Parameter: the schema.
+    retyped: `SELECT place FROM jsonb_each_text('${JSON.stringify(Object.fromEntries(sent))}') AS s(place, sent)
+  JOIN pg_attribute a ON a.attrelid = to_regclass($1 || '.' || split_part(place, '.', 1)) AND a.attname = split_part(place, '.', 2)::name
+  JOIN pg_type t ON t.oid = a.atttypid
+ WHERE sent NOT IN (replace(format_type(a.atttypid, a.atttypmod), 'without', 'with'), format_type(t.typbasetype, t.typtypmod))
+   AND NOT (sent = 'text' AND t.typcategory IN ('S', 'E')) ORDER BY place`,
     // Writes calls of a lower guard and returns their ids; `claimEqual` those of an equal guard too.
     claim: claim('<'),
     claimEqual: claim('<='),
     takeKeys: `INSERT INTO ${calls} AS c (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
 SELECT id, 0, 0, 0, $2, 0, 0, $3 FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C"
 ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
-    // Parameter: the load that the warehouse had last, or null. `retyped` = a column of other bytes than COPY sends.
+    // Parameter: the load that the warehouse had last, or null.
     look: `SELECT $1::text IS NULL OR EXISTS (SELECT FROM ${qualified(layout, 'loads')} WHERE load_id = $1) AS follows,
   EXISTS (SELECT FROM ${qualified(layout, 'tombstones')}) AS "hasTombstones",
-  to_regclass('${qualified(layout, 'transcript_search')}') IS NOT NULL AS "isSearched",
-  (SELECT min(place) FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0,
-       LATERAL (SELECT c.relname || '.' || a.attname) AS p(place),
-       LATERAL (SELECT '${JSON.stringify(Object.fromEntries(copied))}'::jsonb ->> place) AS s(sent)
-    WHERE n.nspname = '${layout.schema}' AND c.relname = ANY('{${children.map(({ name }) => name).join()}}')
-      AND sent <> format_type(a.atttypid, NULL)
-      AND (SELECT w.oid <> t.typbasetype AND (w.typcategory <> t.typcategory OR w.typcategory IN ('A', 'N'))
-             FROM pg_type w, pg_type t WHERE w.oid = sent::regtype AND t.oid = a.atttypid)) AS retyped`,
+  to_regclass('${qualified(layout, 'transcript_search')}') IS NOT NULL AS "isSearched"`,
     blocked: `SELECT call_key FROM ${qualified(layout, 'tombstones')} WHERE call_key = ANY($1)`,
     deleteChildren: `WITH ${children
       .map(({ name }) => `${name} AS (DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1))`)

@@ -6,7 +6,7 @@ import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
 import { createEncoder, createThreadedEncoder, type EncodedCalls, type LoadToEncode } from './encoder.ts';
-import type { Layout } from './layout.ts';
+import { type Layout, quote } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
 type Encode = (load: LoadToEncode, calls: readonly CallLoad[]) => EncodedCalls | Promise<EncodedCalls>;
@@ -17,7 +17,6 @@ const send = async (client: pg.PoolClient, { target, chunks }: EncodedCalls['sta
 
 /** The calls of this load that have a lower guard in the warehouse. Takes away their child rows. */
 const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, stage: EncodedCalls['stage']) => {
-  await client.query(sql.stage);
   await send(client, stage);
   const claim = batch.force === true ? sql.claimEqual : sql.claim;
   const { rows } = await client.query<{ call_id: string; is_new: boolean }>(claim);
@@ -27,15 +26,11 @@ const claimCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch,
   return batch.calls.filter((call) => claimed.has(call.callId));
 };
 
-type Found = Readonly<Record<'follows' | 'hasTombstones' | 'isSearched', boolean> & { retyped: string | null }>;
+type Found = Readonly<Record<'follows' | 'hasTombstones' | 'isSearched', boolean>>;
 
-/**
- * Asked after the claim, so that a tombstone which committed while the claim waited is seen.
- * @throws CallsyncError WAREHOUSE_RESTORED; DATABASE_CONFLICT where COPY would write the bytes of another type
- */
+/** Asked after the claim, so that a tombstone which committed while the claim waited is seen. @throws CallsyncError WAREHOUSE_RESTORED */
 const look = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): Promise<Found> => {
   const [found] = (await client.query<Found>(sql.look, [batch.follows])).rows;
-  if (found?.retyped) throw Object.assign(new Error('wrong bytes'), { code: '42804', column: found.retyped });
   if (found?.follows === true) return found;
   throw transient('WAREHOUSE_RESTORED', 'A warehouse lacks the load before this one, so callsync plans it again.');
 };
@@ -104,10 +99,16 @@ const columnsOf = (table: TableName, rows: readonly Row[]) =>
 export const recordState = async (db: Queryable, layout: Layout, row: Row): Promise<void> =>
   void (await db.query(loadSql(layout).upserts.sync_state as string, columnsOf('sync_state', [row])));
 
-/** Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once. */
+/**
+ * Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once.
+ * A load throws DATABASE_CONFLICT where an owner changed a type so that its column would hold other values.
+ */
 export const createLoader = (layout: Layout, encode: Encode = createEncoder(layout)) => {
   const sql = loadSql(layout);
   return async (client: pg.PoolClient, batch: LoadBatch) => {
+    await client.query(sql.stage);
+    const [retyped] = (await client.query<{ place: string }>(sql.retyped, [quote(layout.schema)])).rows;
+    if (retyped) throw Object.assign(new Error('other values'), { code: '42804', column: retyped.place });
     await takeKeys(client, sql, batch);
     const { written, isSearched } = await writeCalls(client, sql, batch, encode);
     const changed = written + (await applyTombstones(client, sql, batch));

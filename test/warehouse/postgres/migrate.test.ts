@@ -90,23 +90,27 @@ test.each([
   expect(await warehouse.load(makeBatch({ tombstones: [makeTombstone('c-1', 2, [])] }))).toMatchObject({ changed: 1 });
 });
 
-const retyped =
-  /DATABASE_CONFLICT: .*another type \(SQLSTATE 42804, .*(tag_index|tags.value|lang).*Change its type back/;
-test.each([
+test.each<[string, RegExp?]>([
   ['tags ADD reviewer text NOT NULL', / DATABASE_REFUSED: .*SQLSTATE 23502.*tags, column reviewer.*give it a DEFAULT/],
-  ['calls ALTER visit TYPE text', /^{"page": "\/", "depth": \[1, 2.5, null\]}$/],
-  ['calls ALTER tag_count TYPE bigint', /^1$/],
-  ['calls ALTER lang TYPE integer USING 1', retyped],
+  ['calls ALTER visit TYPE text'],
+  ['calls ALTER duration TYPE numeric(6,1)'],
+  ['calls ALTER call_timestamp TYPE date'],
+  ['calls ALTER status TYPE calls.sort USING NULL', /^qualified$/],
+  ['tags ALTER type TYPE calls.sort USING NULL', /^bool$/],
   ['tags ALTER display_name TYPE varchar(5)', /^Tag 0$/],
   ['tags ALTER call_timestamp TYPE timestamp', /^2026-01-05 10:00:00.123456$/],
-  ['tags ALTER value TYPE text', retyped],
-  ['tags ALTER tag_index TYPE bigint', retyped],
+  ['tags ALTER value TYPE text'],
+  ['tags ALTER tag_index TYPE bigint'],
+  ['changes ALTER call_timestamp TYPE date'],
 ])('ALTER TABLE %s of an owner leads to no wrong value in silence', async (change, expected) => {
   const { admin, open } = await start();
-  await open().migrate();
-  await admin.query(`ALTER TABLE calls.${change}`);
-  const refused = await refusal(open().load(makeBatch({ calls: [makeCall({ callId: 'c-1' })] })));
+  const { migrate, load } = open();
+  await migrate().then(() => load(makeBatch({}))); // The connection knows the old types, until an attempt fails.
+  await admin.query(`CREATE TYPE calls.sort AS ENUM ('qualified', 'bool'); ALTER TABLE calls.${change}`);
+  const batch = makeBatch({ calls: [makeCall({ callId: 'c-1' })] });
+  const said = [await refusal(load(batch)), await refusal(load(batch))][1];
   const [table, , column] = change.split(' ');
   const { rows } = await admin.query(`SELECT ${column}::text AS value FROM calls.${table}`);
-  expect(rows[0]?.value ?? refused).toMatch(expected);
+  const retyped = `DATABASE_CONFLICT: .*another type .*42804, .*column ${table}.${column}\\).*Change its type back`;
+  expect(rows[0]?.value ?? said).toMatch(expected ?? new RegExp(retyped));
 });
