@@ -37,7 +37,7 @@ RETURNING call_id, xmax = 0 AS is_new`;
 CREATE TEMPORARY TABLE IF NOT EXISTS stage_calls ON COMMIT DELETE ROWS AS SELECT ${list} FROM ${calls} WITH NO DATA`,
     // Columns of types that take other bytes than COPY sends, or lose a part of a value. Parameter: the schema.
     retyped: `SELECT place FROM jsonb_each_text('${JSON.stringify(Object.fromEntries(sent))}') AS s(place, sent)
-  JOIN pg_attribute a ON a.attrelid = to_regclass($1 || '.' || split_part(place, '.', 1)) AND a.attname = split_part(place, '.', 2)::name
+  JOIN pg_attribute a ON a.attrelid = to_regclass(quote_ident($1) || '.' || split_part(place, '.', 1)) AND a.attname = split_part(place, '.', 2)::name
   JOIN pg_type t ON t.oid = a.atttypid
  WHERE sent NOT IN (replace(format_type(a.atttypid, a.atttypmod), 'without', 'with'), format_type(t.typbasetype, t.typtypmod))
    AND NOT (sent = 'text' AND t.typcategory IN ('S', 'E')) ORDER BY place`,

@@ -6,7 +6,7 @@ import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
 import { createEncoder, createThreadedEncoder, type EncodedCalls, type LoadToEncode } from './encoder.ts';
-import { type Layout, quote } from './layout.ts';
+import type { Layout } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
 type Encode = (load: LoadToEncode, calls: readonly CallLoad[]) => EncodedCalls | Promise<EncodedCalls>;
@@ -107,7 +107,7 @@ export const createLoader = (layout: Layout, encode: Encode = createEncoder(layo
   const sql = loadSql(layout);
   return async (client: pg.PoolClient, batch: LoadBatch) => {
     await client.query(sql.stage);
-    const [retyped] = (await client.query<{ place: string }>(sql.retyped, [quote(layout.schema)])).rows;
+    const [retyped] = (await client.query<{ place: string }>(sql.retyped, [layout.schema])).rows;
     if (retyped) throw Object.assign(new Error('other values'), { code: '42804', column: retyped.place });
     await takeKeys(client, sql, batch);
     const { written, isSearched } = await writeCalls(client, sql, batch, encode);
