@@ -169,3 +169,12 @@ test('every command that the status page or an alert names does something as it 
   const isWrong = (words: readonly string[]): boolean => problemOf(words) !== undefined || isGroup(words);
   expect(named.filter((text) => isWrong(wordsOf(text).slice(1)))).toEqual([]);
 });
+
+test('the picture in README ends with the proof, and has at most 1 MB', () => {
+  const picture = 'docs/pictures/demo-break.svg';
+  expect(read('README.md')).toContain(picture);
+  expect(statSync(`${root}/${picture}`).size).toBeLessThan(1_000_000);
+  const last = read(picture).split('<g class="f"').at(-1);
+  expect(last).toMatch(/Found: 25 calls\. Healed: 25\./);
+  expect(last).toMatch(/proven: (\d+) of \1 settled days/);
+});

@@ -40,6 +40,8 @@ export const openReading = (client: ListClient, handlers: Handlers = {}) => ({
     requests: 0,
     /** Every record that came. */
     named: new Set<string>(),
+    /** Records that are no calls. */
+    rejected: new Set<string>(),
     /** Calls of which one answer had two records with other content. */
     conflicting: new Set<string>(),
     /** Fields that came null or empty without being known to be carried, with how often. */
@@ -219,7 +221,10 @@ const takePage = async (reading: Reading, { query, quiet }: ListAsk, page: Page,
     const chosen = chooseRows(reading, rows);
     const fresh = chosen.filter(({ key, observation }) => observation || !ids.has(key));
     for (const row of chosen) note(before, row, request, onPage);
-    for (const { key } of chosen) reading.tally.named.add(key);
+    for (const { key, reason } of chosen) {
+      reading.tally.named.add(key);
+      if (reason !== undefined) reading.tally.rejected.add(key);
+    }
     firstKey ??= rows[0]?.key;
     const isOverlapping = overlapKey !== undefined && found === before;
     const counted = { rows: rows.length - Number(isOverlapping), lastKey: rows.at(-1)?.key };

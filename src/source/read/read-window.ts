@@ -6,7 +6,6 @@ import { isRefusal } from '../http/errors.ts';
 import type { ListClient } from '../list/list-client.ts';
 import type { Window, WindowQuery } from '../list/list-query.ts';
 import type { Judge, View } from './ask.ts';
-import { isCall } from './evidence.ts';
 import { judgeHastily, judgePart, type Open } from './judge.ts';
 import { answer, type Handlers, openReading, type Reading } from './listing.ts';
 import { judgeService } from './poison.ts';
@@ -87,7 +86,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
   }
   client.learn({ longest: refused / 2 });
   await client.keep();
-  const { requests, named, conflicting, uncarried } = reading.tally;
+  const { requests, rejected, conflicting, uncarried } = reading.tally;
   return {
     /** Distinct calls inside the window. */
     calls: parts.reduce((sum, part) => sum + part.calls, 0),
@@ -103,7 +102,7 @@ export const readWindow = async (options: ReadWindowOptions) => {
     repeated,
     conflicting: conflicting.size,
     /** Records that are no calls. */
-    rejected: [...named].filter((key) => !isCall(key)).length,
+    rejected: rejected.size,
     uncarried: Object.fromEntries(uncarried),
   };
 };
