@@ -252,7 +252,7 @@ const download = async (folder: string, env: NodeJS.ProcessEnv, log: (message: s
 const build = async (folder: string, env: NodeJS.ProcessEnv, log: (message: string) => void): Promise<void> => {
   log(
     `Building the Temporal CLI ${version} with Go, once, into ${cacheFolder(env)}: ` +
-      'about 3 minutes on 2 cores, 250 MB, plus 1.5 GB in the cache of Go.',
+      'about 3 minutes on 2 cores, 250 MB, plus 3.2 GB in the caches of Go.',
   );
   const began = Date.now();
   try {

@@ -59,7 +59,7 @@ export const connectClient = async (config: TemporalConfig, address: string) => 
     const { code } = cause as { code?: number };
     if (code === notFound)
       throw terminal('TEMPORAL_NAMESPACE', `${address} has no namespace ${namespace}.`, {
-        hint: `Create it with temporal operator namespace create ${namespace}, or correct temporal.namespace.`,
+        hint: `Create it with temporal operator namespace create --address ${address} -n ${namespace}, or correct temporal.namespace.`,
         cause,
       });
     if (code === permissionDenied || code === unauthenticated)
