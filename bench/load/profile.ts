@@ -15,7 +15,7 @@ const parts: readonly (readonly [part: string, of: RegExp])[] = [
   ['scan', /page-body|json-record|parse-json|list\/observe/],
   ['rules', /src\/privacy\//],
   ['flatten', /calls\/flatten/],
-  ['encode', /encoder|encode-thread|binary-copy/],
+  ['encode', /encoder|binary-copy/],
   ['fold', /src\/calls\//],
   ['ledger', /src\/store\//],
   ['driver', /node_modules\/pg|src\/postgres\//],

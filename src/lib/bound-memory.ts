@@ -47,8 +47,9 @@ const keepYoungSmall = (isLongIdle: boolean): void => {
   });
 };
 
-/** Gives young objects the space that much work needs. */
+/** Gives young objects the space that much work needs, once. */
 export const growYoung = (): void => {
+  if (mostYoung > 0) return;
   mostYoung = 2 ** 23;
   holdYoung();
   const kept: unknown[] = [];

@@ -1,8 +1,6 @@
 /** The core of every warehouse, and its capabilities. One conformance suite runs over all cores, and over the capabilities of each. */
 import { hash } from 'node:crypto';
 import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
-import type { flattenCall } from '../calls/flatten.ts';
-import type { LedgerRow } from '../calls/fold.ts';
 import type { ErrorCode } from '../lib/error-codes.ts';
 import { terminal } from '../lib/errors.ts';
 import type { Grants, Readers } from './grants.ts';
@@ -10,9 +8,6 @@ import type { RestoreChecks } from './restore.ts';
 import type { TranscriptSearch } from './search.ts';
 
 export type FlatRows = Readonly<Record<CallTableName, readonly Row[]>>;
-
-/** The call and the options from which `flattenCall` makes the rows. */
-export type CallSource = { readonly row: LedgerRow; readonly options: NonNullable<Parameters<typeof flattenCall>[1]> };
 
 /** A call as the warehouse is to hold it. */
 export interface CallLoad {
@@ -22,8 +17,6 @@ export interface CallLoad {
   readonly callTimestamp: number | null;
   /** Makes the rows of the call's tables; a warehouse calls it once, when it writes them, so that memory holds one call's rows. */
   flatten(): FlatRows;
-  /** For a thread, which makes the same rows itself; absent for a call that is not from the ledger. */
-  readonly source?: CallSource;
   /** Rows of table `changes`; the warehouse omits rows that it already has. */
   readonly changes: readonly Row[];
   /** Every UTC date (`YYYY-MM-DD`, null = no timestamp) under which the call was sent to this warehouse before. */
@@ -45,8 +38,6 @@ export interface LoadBatch {
   readonly logs: Partial<Readonly<Record<Exclude<LogTableName, 'loads'>, readonly Row[]>>>;
   /** Also rewrite calls whose guard is equal (rebuild, heal): rows of an equal guard have equal content. */
   readonly force?: boolean;
-  /** Nothing else reads the bytes of the documents from now on: the warehouse may take their memory. */
-  readonly ownsBytes?: boolean | undefined;
   /** Child rows of a call that table calls lacks fail the load, which need not look for them: only a deletion by hand leaves some. */
   readonly failsAtOrphans?: boolean | undefined;
   /** The load before it, which a warehouse that can be asked cheaply must have. @throws CallsyncError WAREHOUSE_RESTORED from `load` */

@@ -218,7 +218,7 @@ test.each<[string, PaginationConfig]>([
 test('a cursor that is a number beyond a double leads on to its place', async () => {
   const body =
     '{"note": "\\\\\\", 1234567890123456789}", "data": [{}], "share": 0.1234567890123456789, "count": 17, "next": 1909699624467843944}';
-  const page = await readPageBody(Buffer.from(body), 'data');
+  const page = readPageBody(Buffer.from(body), 'data');
   if (typeof page === 'string') return expect.fail(page);
   const { envelope } = page;
   expect(envelope).toMatchObject({ note: '\\", 1234567890123456789}', count: 17, share: 0.123_456_789_012_345_68 });

@@ -153,7 +153,7 @@ async function* openAnswers(records: AsyncIterable<SplitRecord>, path: string): 
     const value: unknown = opens === false ? undefined : parseQuietly(record.bytes);
     const isAnswer: boolean = Array.isArray(valueAt(value, path)) && 'reason' in identifyRecord(value);
     opens ??= isAnswer;
-    const page = isAnswer ? await readPageBody(Buffer.from(record.bytes), path) : undefined;
+    const page = isAnswer ? readPageBody(Buffer.from(record.bytes), path) : undefined;
     if (typeof page === 'object')
       for (const raw of [...page.parts(Number.POSITIVE_INFINITY)].flat()) yield { ...record, bytes: raw.bytes() };
     else yield record;

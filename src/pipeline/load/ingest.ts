@@ -197,15 +197,12 @@ export const createPipeline = (deps: IngestDeps) => {
 const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record<string, number>> => {
   const written: Record<string, number> = {};
   let isUnread = true;
-  const last = folded.loads.at(-1);
   for (const load of folded.loads) {
     const { plan, target } = load;
     const { name } = target.warehouse;
     try {
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
-      // A load that failed may still read them.
-      const ownsBytes = isUnread && load === last && folded.done !== undefined;
-      written[name] = (await commitLoad(deps, target, { plan, rows, ownsBytes, failsAtOrphans: true })).changed;
+      written[name] = (await commitLoad(deps, target, { plan, rows, failsAtOrphans: true })).changed;
     } catch (error) {
       const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
       deps.log('load failed, its calls stay pending', { warehouse: name, load: plan.loadId, code, error });
@@ -217,7 +214,7 @@ const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise<Record
   return written;
 };
 
-interface RowsToLoad extends Partial<Pick<LoadBatch, 'logs' | 'force' | 'ownsBytes' | 'failsAtOrphans'>> {
+interface RowsToLoad extends Partial<Pick<LoadBatch, 'logs' | 'force' | 'failsAtOrphans'>> {
   readonly plan: PlannedLoad;
   readonly rows: readonly { readonly row: LedgerRow; readonly partitions: readonly (string | null)[] }[];
 }
@@ -273,7 +270,7 @@ const timesVisible = async (warehouse: Warehouse, result: LoadResult, found: rea
 /** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */
 const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: RowsToLoad): LoadBatch => {
   const { store, processedField } = deps;
-  const { plan, rows, logs = {}, force = false, ownsBytes, failsAtOrphans } = load;
+  const { plan, rows, logs = {}, force = false, failsAtOrphans } = load;
   const options = { processedField, documents };
   const calls: CallLoad[] = [];
   const tombstones: LoadBatch['tombstones'][number][] = [];
@@ -284,10 +281,10 @@ const makeLoadBatch = (deps: IngestDeps, { documents }: WarehouseTarget, load: R
       const callTimestamp = parseTimestamp(row.document?.value('timestamp')) ?? null;
       const flatten = () => flattenCall(row, options).rows;
       const changes = flattenChanges(row, callTimestamp);
-      calls.push({ callId, revision, callTimestamp, partitions, flatten, source: { row, options }, changes });
+      calls.push({ callId, revision, callTimestamp, partitions, flatten, changes });
     }
   }
-  return { ...plan, calls, tombstones, logs, force, ownsBytes, failsAtOrphans, keyOf: store.keyOf };
+  return { ...plan, calls, tombstones, logs, force, failsAtOrphans, keyOf: store.keyOf };
 };
 
 /** Loads on request, however large, never delay current changes. */

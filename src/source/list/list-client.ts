@@ -53,7 +53,7 @@ const ask = async (asking: Asking, query: ListQuery, request: PageRequest, more:
   const params = [...listParams(list, query), ...Object.entries(request.params)];
   const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
   const parse = async (response: HttpResponse): Promise<PageBody> =>
-    response.status >= 400 ? emptyPage(undefined) : await readAnswer(response, list, learned);
+    response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, learned);
   const answer = await api.get(url, parse, { signal, retries, ...more });
   // An answer without an array shows nothing of where arrays are.
   const { count, size } = answer.value;
@@ -316,10 +316,10 @@ export const loops = (): CallsyncError => terminal('LIST_LOOP', 'The list return
 const refusedAmid = ({ host }: URL): CallsyncError =>
   transient('LIST_FAILED', `The list of ${host} refuses a page, and callsync cannot show that the list ends there.`);
 
-const readAnswer = async (response: HttpResponse, list: ListConfig, learned: Facts): Promise<PageBody> => {
+const readAnswer = (response: HttpResponse, list: ListConfig, learned: Facts): PageBody => {
   const [status, host] = [response.status, response.url.host];
   if (status === 204) return emptyPage(undefined);
-  const read = await readPageBody(response.body, list.records);
+  const read = readPageBody(response.body, list.records);
   if (read === 'malformed')
     throw transient('LIST_MALFORMED', `The list of ${host} is not valid JSON.`, {
       hint: 'callsync retries automatically. If the error persists, check source.base_url and source.list.path.',

@@ -1,10 +1,9 @@
 /** The records of one list response; of large ones only the small fields are parsed at once. */
 import { isUtf8 } from 'node:buffer';
-import { findBuilt } from '../../lib/find-built.ts';
+import { growYoung } from '../../lib/bound-memory.ts';
 import { notScanned, readRecord, scanFields } from '../../lib/json-record.ts';
 import * as sign from '../../lib/json-signs.ts';
 import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
-import { answerWith, runOnThread } from '../../lib/thread.ts';
 
 // Bound here: a look into another module for each byte takes as long as the byte.
 const { quote, backslash, comma, colon, openBracket, closeBracket, openBrace, closeBrace, isBlank } = sign;
@@ -36,34 +35,13 @@ const sharedBytes = 32 * 1024;
 /** Records of a larger page are copied, so that none of them keeps the whole page in memory. */
 const largeBytes = 8 * 1024 * 1024;
 
-/** Smaller ones are scanned faster than a message comes and goes. */
-const threadBytes = 256 * 1024;
+/** Pages of so many bytes are much work. */
+const workBytes = 256 * 1024;
 
-interface ScanTask {
-  readonly body: Uint8Array;
-  readonly path: string;
-}
-
-const asBuffer = ({ buffer, byteOffset, length }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, length);
-
-const scan = ({ body, path }: ScanTask) => ({ body: asBuffer(body), scanned: scanPage(asBuffer(body), path) });
-
-/** The thread runs this module. */
-export default (task: ScanTask) => answerWith(scan(task), [task.body]);
-
-const scanOnThread = async (task: ScanTask) => {
-  const threadFile = findBuilt('src/source/list/page-body.js');
-  const { body, scanned } = await runOnThread<ReturnType<typeof scan>>(threadFile, task, [task.body]);
-  return { body: asBuffer(body), scanned };
-};
-
-/**
- * @param given a large one is empty afterwards: the page has its memory.
- * @param path dotted path of the array of records; null, {} and "" there count as no records.
- */
-export const readPageBody = async (given: Buffer, path: string): Promise<PageBody | 'malformed' | 'no_array'> => {
-  const task = { body: given, path };
-  const { body, scanned } = given.length < threadBytes ? scan(task) : await scanOnThread(task);
+/** @param path dotted path of the array of records; null, {} and "" there count as no records. */
+export const readPageBody = (body: Buffer, path: string): PageBody | 'malformed' | 'no_array' => {
+  if (body.length >= workBytes) growYoung();
+  const scanned = scanPage(body, path);
   if (scanned === 'malformed') return scanned;
   if (scanned !== undefined) return scannedPage(body, scanned);
   const envelope = parseQuietly(body);
@@ -118,7 +96,7 @@ const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedP
 // Finds the records inside the bytes of a list response without building the whole document, to bound memory. A
 // broken record leaves its neighbours intact, and a refused one keeps its exact bytes.
 
-/** Start and end of a record, and what its fields are like. Not the fields: as a message, they would take longer than the scan. */
+/** Start and end of a record, and what its fields are like. */
 type RecordSpan = readonly [from: number, to: number, fields: typeof notScanned];
 
 class MalformedList extends Error {}

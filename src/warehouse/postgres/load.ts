@@ -5,11 +5,9 @@ import { transient } from '../../lib/errors.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
-import { createEncoder, createThreadedEncoder, type EncodedCalls, type LoadToEncode } from './encoder.ts';
+import { createEncoder, type EncodedCalls } from './encoder.ts';
 import type { Layout } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
-
-type Encode = (load: LoadToEncode, calls: readonly CallLoad[]) => EncodedCalls | Promise<EncodedCalls>;
 
 const send = async (client: pg.PoolClient, { target, chunks }: EncodedCalls['stage']): Promise<void> => {
   if (chunks !== undefined) await BinaryCopyWriter.send(client, target, chunks);
@@ -69,7 +67,12 @@ const takeKeys = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): 
 };
 
 /** Writes the calls that may be written. `written` = how many. */
-const writeCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, encode: Encode) => {
+const writeCalls = async (
+  client: pg.PoolClient,
+  sql: LoadSql,
+  batch: LoadBatch,
+  encode: ReturnType<typeof createEncoder>,
+) => {
   const all = batch.calls.length === 0 ? undefined : await encode(batch, batch.calls);
   const claimed = all === undefined ? [] : await claimCalls(client, sql, batch, all.stage);
   const { hasTombstones, isSearched } = await look(client, sql, batch);
@@ -103,8 +106,9 @@ export const recordState = async (db: Queryable, layout: Layout, row: Row): Prom
  * Makes loads of one layout, each inside the caller's transaction; statements and columns are worked out once.
  * A load throws DATABASE_CONFLICT where an owner changed a type so that its column would hold other values.
  */
-export const createLoader = (layout: Layout, encode: Encode = createEncoder(layout)) => {
+export const createLoader = (layout: Layout) => {
   const sql = loadSql(layout);
+  const encode = createEncoder(layout);
   return async (client: pg.PoolClient, batch: LoadBatch) => {
     await client.query(sql.stage);
     const [retyped] = (await client.query<{ place: string }>(sql.retyped, [layout.schema])).rows;
@@ -131,7 +135,7 @@ export const createLoader = (layout: Layout, encode: Encode = createEncoder(layo
 
 /** Loads, each in a transaction of its own. @param onChange a load has changed calls of which there is a search index */
 export const createLoads = (db: Database, layout: Layout, onChange: () => void) => {
-  const apply = createLoader(layout, createThreadedEncoder(layout));
+  const apply = createLoader(layout);
   return async (batch: LoadBatch): Promise<LoadResult> => {
     let sentAt = 0;
     const { isSearched, ...result } = await db.transaction(async ({ client }) => {
