@@ -49,10 +49,10 @@ export const plainDecimal = (text: string): string | undefined => {
 
 /** The value of JSON; the text where a double cannot hold some number in it. */
 export const readJson = (text: string): unknown => {
-  const numbers = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, '').match(/[-\d][\d.eE+-]*/g) ?? [];
+  const withoutTexts = text.replace(/\\./g, '').replace(/"[^"]*"/g, '');
   const isExact = (number: string): boolean =>
     number.length < 16 ? Number.isFinite(Number(number)) : String(Number(number)) === number;
-  return numbers.every(isExact) ? JSON.parse(text) : text;
+  return (withoutTexts.match(/[-\d][\d.eE+-]*/g) ?? []).every(isExact) ? JSON.parse(text) : text;
 };
 
 /** Whether a parsed JSON value is an object: neither null nor an array. */
