@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import type { ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { terminal, transient } from '../../lib/errors.ts';
@@ -166,6 +167,8 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
     lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
   };
   for (const call of batch.calls) {
+    // A commit takes seconds, and all of this would keep others waiting for one.
+    await setImmediate();
     const flat = call.flatten();
     addLine(headOf(call, flat, batch.keyOf(call.callId)), { ...flat, changes: call.changes });
   }
