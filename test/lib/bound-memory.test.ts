@@ -2,17 +2,20 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
-/** Megabytes of young objects after a start with garbage, after `growYoung`, after a rest, and after work again. */
+/** Megabytes of young objects after a start with garbage, after a load of 20 calls, after a rest, and after work again. */
 const program = (isLongIdle: boolean) => `
 import { setImmediate as turn } from 'node:timers/promises';
 import { getHeapSnapshot, getHeapSpaceStatistics } from 'node:v8';
-import { boundMemory, growYoung } from './dist/src/lib/bound-memory.js';
+import { flattenCall } from './dist/src/calls/flatten.js';
+import { boundMemory } from './dist/src/lib/bound-memory.js';
+import { createEncoder } from './dist/src/warehouse/postgres/encoder.js';
 const young = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size / 2 ** 20;
 boundMemory(${isLongIdle});
 const kept = [];
 for (let round = 0; round < 200; round += 1) kept.push(new Array(5_000).fill(0));
 const sizes = [young()];
-growYoung();
+const flatten = () => flattenCall({ callId: 'c', document: null }).rows;
+await createEncoder({ schema: 'calls', documents: false })({}, Array(20).fill({ revision: 1, flatten }));
 sizes.push(young());
 // V8 makes its heap small for it, as it does while a process rests.
 getHeapSnapshot().destroy();

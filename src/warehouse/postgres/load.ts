@@ -5,7 +5,7 @@ import { transient } from '../../lib/errors.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import type { CallLoad, LoadBatch, LoadResult } from '../warehouse.ts';
-import { createEncoder, type EncodedCalls } from './encoder.ts';
+import { createEncoder, type Encode, type EncodedCalls } from './encoder.ts';
 import type { Layout } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
 
@@ -67,12 +67,7 @@ const takeKeys = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): 
 };
 
 /** Writes the calls that may be written. `written` = how many. */
-const writeCalls = async (
-  client: pg.PoolClient,
-  sql: LoadSql,
-  batch: LoadBatch,
-  encode: ReturnType<typeof createEncoder>,
-) => {
+const writeCalls = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch, encode: Encode) => {
   const all = batch.calls.length === 0 ? undefined : await encode(batch, batch.calls);
   const claimed = all === undefined ? [] : await claimCalls(client, sql, batch, all.stage);
   const { hasTombstones, isSearched } = await look(client, sql, batch);
