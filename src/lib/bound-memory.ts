@@ -11,8 +11,7 @@ export const boundMemory = (isLongIdle = false): void => {
   // A smaller limit costs too much: each collection marks the whole heap. Workers raise it.
   limitGrowth(40);
   // A collection of young objects takes a millisecond, and helpers would often wait for a core for longer.
-  setFlagsFromString('--no-parallel-scavenge');
-  setFlagsFromString('--no-concurrent-array-buffer-sweeping');
+  setFlagsFromString('--no-parallel-scavenge --no-concurrent-array-buffer-sweeping');
   keepYoungSmall(isLongIdle);
   // Later versions of Node have it. Without it, pg makes a `Response` to find out where it runs: all of `fetch` is loaded.
   if (!('navigator' in globalThis)) Object.assign(globalThis, { navigator: { userAgent: 'Node.js' } });
@@ -34,8 +33,7 @@ const holdYoung = () => setFlagsFromString(`--semi-space-growth-factor=${youngBy
  */
 const keepYoungSmall = (isLongIdle: boolean): void => {
   // For threads: each has an isolate of its own. With 1 MB, a load's would be collected twice as often.
-  setFlagsFromString('--min-semi-space-size=2');
-  setFlagsFromString('--max-semi-space-size=4');
+  setFlagsFromString('--min-semi-space-size=2 --max-semi-space-size=4');
   (isLongIdle ? holdYoung : growYoung)();
   // V8 gives the space back to the last megabyte while little happens. Without it, much work takes a quarter more of the processor.
   setInterval(holdYoung, 250).unref();

@@ -1,6 +1,7 @@
 /** Settings as people write them, right and wrong: all that is valid starts, and a refusal names the key and no value. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import fc from 'fast-check';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
@@ -161,6 +162,8 @@ const load = async (yaml: string): Promise<Config> => {
   return (await loadConfig({ path, env: {} })).config;
 };
 
+let ensured: object | undefined;
+
 /** Every part that a start makes of settings alone, and the schedules on a real server. */
 const build = async (config: Config): Promise<void> => {
   const log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -179,12 +182,15 @@ const build = async (config: Config): Promise<void> => {
   expect(openSecret({ key: 'temporal.api_key', value: config.temporal.api_key })?.read()).not.toBe('');
   expect(resolveStart(config.sync.start_from, Date.now())).toBeTypeOf('number');
   const defaults = { axis: defaultAxis(config.source.list).name, sync: config.sync };
+  // The server has the same already.
+  if (isDeepStrictEqual(defaults, ensured)) return;
   await ensureSchedules(client, prefix, config.sync);
   await ensureBackfillSchedules(client, prefix, { wanted: config.sync.backfills, defaults });
   for (const { name } of config.sync.backfills) {
     const { info } = await backfillSchedule(client, prefix, name).describe();
     expect(info.nextActionTimes.length).toBeGreaterThan(0);
   }
+  ensured = defaults;
 };
 
 const setting = fc
@@ -193,15 +199,14 @@ const setting = fc
 const drawing = fc.uniqueArray(setting, { minLength: 1, maxLength: 2, selector: ([path]) => path });
 
 test('of 500 drawn configurations, all valid ones start, and the others name key and reason', async () => {
-  const counts = { valid: 0, refused: 0 };
+  let valid = 0;
   await forAll([drawing], { numRuns: 500, seed: 54 }, async (drawn) => {
     const yaml = write(drawn);
     const loaded = await load(yaml).catch((error: unknown) => error as Error);
     if (!(loaded instanceof Error)) {
-      counts.valid += 1;
+      valid += 1;
       return await build(loaded);
     }
-    counts.refused += 1;
     expect(loaded, yaml).toBeInstanceOf(CallsyncError);
     expect((loaded as CallsyncError).code).toBe('CONFIG_INVALID');
     const said = `${loaded.message} ${(loaded as CallsyncError).hint}`;
@@ -209,7 +214,7 @@ test('of 500 drawn configurations, all valid ones start, and the others name key
     expect(said).toMatch(new RegExp(`line \\d+: this is not valid YAML|(${sections.join('|')})(\\.|\\[| )`));
     expect(said, yaml).not.toContain('hunter2');
   });
-  expect(Math.min(counts.valid, counts.refused)).toBeGreaterThan(100);
+  expect(Math.min(valid, 500 - valid)).toBeGreaterThan(100);
 }, 600_000);
 
 // Without settings that name other servers.
@@ -230,10 +235,8 @@ test('a sample of them starts in truth', async () => {
   const drawn = fc
     .sample(drawing, { numRuns: 400, seed: 54 })
     .filter((one) => one.every(([path]) => sections.test(path)));
-  let started = 0;
-  for (const one of drawn) {
-    const yaml = write(one, over);
-    if (started === 3) break;
+  for (let started = 0; started < 3; ) {
+    const yaml = write(drawn.shift() as (typeof drawn)[number], over);
     if (!(await load(yaml).catch(() => false))) continue;
     started += 1;
     const running = startProgram(['up', '--json', '--config', join(folder, 'callsync.yaml')]);
@@ -242,5 +245,4 @@ test('a sample of them starts in truth', async () => {
     expect(running.stderr(), yaml).not.toMatch(/UNEXPECTED|were not created/);
     await endProcess(running.child, 'SIGTERM');
   }
-  expect(started).toBe(3);
 }, 240_000);

@@ -1,7 +1,4 @@
-/** All commands, in the order of `callsync --help`. */
-import type { AddCommand } from './define.ts';
-
-/** One line of `callsync --help` each. */
+/** All commands, in the order of `callsync --help`, with a line each. The file in `commands/` has the command's name. */
 export const commandsDo = {
   demo: 'run all of callsync against a simulated service, and prove the result',
   init: 'ask for settings, probe the call list, and write a checked configuration file',
@@ -38,9 +35,3 @@ export const commandsDo = {
   schema: 'show how records differ from the interface',
   simulate: 'run the simulated call-data service, on loopback',
 } as const;
-
-/**
- * The file in `commands/` has the command's name. Files load on demand, because Temporal's SDK alone takes a second.
- */
-export const loadCommand = async (name: keyof typeof commandsDo): Promise<AddCommand> =>
-  ((await import(`../commands/${name}.ts`)) as { readonly default: AddCommand }).default;

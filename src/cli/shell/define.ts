@@ -22,7 +22,7 @@ type Values<A extends Arguments> = { [K in keyof A]: A[K] extends ArgumentOf<inf
 type Certain<O> = { [K in keyof O]: undefined extends Value<O[K]> ? never : K }[keyof O];
 
 /** Adds options, arguments and action to a command of commander. */
-export type AddCommand = (command: Command) => void;
+type AddCommand = (command: Command) => void;
 
 interface Described {
   /** One line of help; commands directly below callsync have theirs in commands.ts. */
