@@ -394,6 +394,13 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
   [{ meta: { status: 'error' }, data: [] }, { meta: { status: 'ok', errors: 3 } }],
   [{ result: 'ERROR', data: [] }, { result: 'no error' }],
   [{ status: { code: 'E_TIMEOUT' }, data: [] }, { statuses: { error: 1 } }],
+  [{ status: 'node_error', data: [] }, { error: { code: 0, message: '' } }],
+  [{ status: 'gateway timeout', data: [] }, { error: 'No errors' }],
+  [{ response_metadata: { status: 'InternalError' }, data: [] }, { _meta: { status: 'no_error' } }],
+  [{ statusInfo: { code: 500 }, data: [] }, { statusInfo: { code: 200 } }],
+  [{ meta: { error: { code: 5 } }, data: [] }, { meta: { error: { code: '0', message: 'OK' } } }],
+  [{ _meta: { errors: ['x'] }, data: [] }, { _meta: { errors: [], links: { next: null } } }],
+  [{ header: { resultCode: 'FAIL' }, data: [] }, { header: { resultCode: '0000' } }],
 ])('an error in the body of an answer 200 is no empty list, nor all of it: %j', async (failed, good, isEmptyOnly) => {
   let asked = 0;
   for (const list of [{}, unpaged])
@@ -402,6 +409,11 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
       return asked++ % 2 === 0 ? part : { ...good, data: records };
     });
   await expect(read(10, {}, () => failed)).rejects.toMatchObject({ code: 'LIST_FAILED', kind: 'transient' });
+});
+
+test('{} is an empty window where only pages behind the last one have an empty array', async () => {
+  const nothing: Answer = ({ page, records }) => (page === 1 && records.length === 0 ? {} : { data: records });
+  await readAll(40, paged, nothing, { early: 40 });
 });
 
 test.each([4, 7, 12])('answer %i, {}, is no empty window of a list that has shown an empty array', async (at) => {

@@ -57,7 +57,8 @@ const ask = async (asking: Asking, query: ListQuery, request: PageRequest, more:
   const answer = await api.get(url, parse, { signal, retries, ...more });
   // An answer without an array shows nothing of where arrays are.
   const { count, size } = answer.value;
-  learn({ page: count, shapeProven: size > 0, emptyShown: size > 0 && count === 0 });
+  // Behind the last record, some write an array that they leave out of an empty window.
+  learn({ page: count, shapeProven: size > 0, emptyShown: size > 0 && count === 0 && request.index === 0 });
   return { ...answer, url, isRefused: answer.response.status >= 400 && !findsNothing(answer.response) };
 };
 
@@ -343,8 +344,8 @@ const readAnswer = (response: HttpResponse, list: ListConfig, learned: Facts): P
 const failures = [
   /^(is)?(success(ful)?|succeeded|ok)=false$/,
   /^(is)?(incomplete|partial|timedout)(data|records|results?)?=true$/,
-  /^(status|code|statuscode|result)=((?!404)[45]\d\d|e_(?!ok$).*|(?!no)(\w+[_ ])?error|fail.*|pending|processing|queued|(\w+_)?time(d_)?out)$/,
-  /^(errors?|exception|fault)=(?!(0+|false|no|none|null|ok|success|no.?error)$)/,
+  /^(status|(status|result)?code|result)=((?!404)[45]\d\d|e_(?!ok$).*|(?!no.?errors?$).*error|fail.*|pending|processing|queued|.*time(d_)?out)$/,
+  /^(errors?|exception|fault)=(?!(0+|false|no|none|null|ok|success|no.?errors?)$)/,
 ];
 /** Where no records are: also an error with a number of the service's own, or no answer yet. */
 const emptyFailures = [
@@ -353,17 +354,28 @@ const emptyFailures = [
   /^err(or)?(code|no|type)=(?!(0+|200|false|no|none|null|ok|succe.*|no.?error)$)/,
 ];
 /** Parts of a document that tell of the answer. */
-const aboutAnswer = /^(meta(data)?|resp(onse)?|((response|result)_?)?(header|status|info)|result)$/i;
+const aboutAnswer = /^_*(resp(onse)?|result|status)?_?(meta(data)?|header|status|info)?$/i;
+
+/** An object of an error counts where it says one. */
+const textOf = (value: unknown): string => {
+  if (typeof value !== 'object') return `${value}`;
+  return Object.values(Object(value)).every((one) => isEmpty(one) || /^(0+|ok|success|none)$/i.test(`${one}`))
+    ? '0'
+    : 'given';
+};
 
 /** Some services answer so with 200. In a part, numbers may also count records, and lists name other things. */
 const saysFailed = (envelope: unknown, status: number, { count }: PageBody): boolean => {
   const fields = Object.entries(Object(envelope));
   const inner = fields.flatMap(([name, value]) => (aboutAnswer.test(name) ? Object.entries(Object(value)) : []));
-  const telling = inner.filter(([name, one]) => /string|boolean/.test(typeof one) || /^(status|code)$/i.test(name));
-  const said = [...fields, ...telling, ['status', status] as const].filter(([, value]) => !isEmpty(value));
-  const text = said.map(([name, value]) =>
-    `${name.replace(/[^a-z]/gi, '')}=${typeof value === 'object' ? 'given' : value}`.toLowerCase(),
+  const telling = inner.filter(
+    ([name, one]) =>
+      /string|boolean/.test(typeof one) ||
+      /^(status|code)$/i.test(name) ||
+      (typeof one === 'object' && /^errors?$/i.test(name)),
   );
+  const said = [...fields, ...telling, ['status', status] as const].filter(([, value]) => !isEmpty(value));
+  const text = said.map(([name, value]) => `${name.replace(/[^a-z]/gi, '')}=${textOf(value)}`.toLowerCase());
   return (count === 0 ? emptyFailures : failures).some((failure) => text.some((one) => failure.test(one)));
 };
 
