@@ -26,11 +26,11 @@ const reconcileSeconds = 15;
 /** Sync, inbox merge and re-reads of single calls have their own slots and their own share of the request limit. */
 export const createLiveActivities = (deps: ActivityDeps) =>
   createActivities(deps, {
-    planSync: ({ signal }) => asSync(deps, () => planSync(deps, signal)),
+    planSync: ({ signal }) => asSync(deps, () => planSync(deps, signal), signal),
     readRangePart: (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput) =>
-      asSync(deps, () => readRangePart(deps, input, run)),
+      asSync(deps, () => readRangePart(deps, input, run), run.signal),
     rereadWindows: (run: ActivityRun<RereadProgress>, plan: Parameters<typeof rereadWindows>[1]) =>
-      asSync(deps, () => rereadWindows(deps, plan, run)),
+      asSync(deps, () => rereadWindows(deps, plan, run), run.signal),
     finishSync: (_, input: { seenTo: number }) => finishSync(deps, input),
     rereadCalls: ({ signal }) => rereadCalls(deps, signal),
     mergeInbox: () => mergeInbox(deps),

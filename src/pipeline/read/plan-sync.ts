@@ -125,10 +125,16 @@ export const finishSync = async ({ store }: SyncDeps, { seenTo }: { readonly see
  * Runs work of continuous sync. The requests of this work are live. Status and metrics keep its failure until a run has
  * seen the newest calls.
  */
-export const asSync = async <T>({ store, log }: Pick<SyncDeps, 'store' | 'log'>, work: () => Promise<T>) => {
+export const asSync = async <T>(
+  { store, log }: Pick<SyncDeps, 'store' | 'log'>,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+) => {
   try {
     return await asLive(work);
   } catch (error) {
+    // A worker that stops has not failed.
+    if (signal?.aborted) throw error;
     const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
     await stored.recordSyncError(store, code).catch((cause: unknown) => log('sync error not stored', { error: cause }));
     throw error;

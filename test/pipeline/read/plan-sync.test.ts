@@ -215,6 +215,9 @@ test('the plan of continuous sync: what it fails with is kept until a run has se
   await planSync(deps);
   const failing = asSync(deps, () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It is away.')));
   await expect(failing).rejects.toThrow('away');
+  // A worker that stops has not failed.
+  const stopped = asSync(deps, () => Promise.reject(new Error('stopped')), AbortSignal.abort());
+  await expect(stopped).rejects.toThrow('stopped');
   const { sync } = await readHealth(store());
   expect(sync).toMatchObject({ lag: null, lastError: 'SERVICE_UNAVAILABLE', failedAt: expect.any(Date) });
   await finishSync(deps, { seenTo: (await serviceNow()) - minute });
