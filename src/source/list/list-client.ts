@@ -356,12 +356,13 @@ const emptyFailures = [
 /** Parts of a document that tell of the answer. */
 const aboutAnswer = /^_*(resp(onse)?|result|status)?_?(meta(data)?|header|status|info)?$/i;
 
+const saysNothing = (value: unknown): boolean =>
+  isEmpty(value) || (typeof value !== 'object' && /^(0+|ok|success|none)$/i.test(`${value}`));
+
 /** An object of an error counts where it says one. */
 const textOf = (value: unknown): string => {
   if (typeof value !== 'object') return `${value}`;
-  return Object.values(Object(value)).every((one) => isEmpty(one) || /^(0+|ok|success|none)$/i.test(`${one}`))
-    ? '0'
-    : 'given';
+  return Object.values(Object(value)).every(saysNothing) ? '0' : 'given';
 };
 
 /** Some services answer so with 200. In a part, numbers may also count records, and lists name other things. */
