@@ -2,20 +2,19 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
-/** Megabytes of young objects after a start with garbage, after a load of 20 calls, after a rest, and after work again. */
-const program = (isLongIdle: boolean) => `
+/** Megabytes of young objects after a start with garbage, after `work`, after a rest, and after work again. */
+const program = (isLongIdle: boolean, work: string) => `
 import { setImmediate as turn } from 'node:timers/promises';
 import { getHeapSnapshot, getHeapSpaceStatistics } from 'node:v8';
-import { flattenCall } from './dist/src/calls/flatten.js';
 import { boundMemory } from './dist/src/lib/bound-memory.js';
-import { createEncoder } from './dist/src/warehouse/postgres/encoder.js';
+import { commitLoad, ingest } from './dist/src/pipeline/load/ingest.js';
 const young = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size / 2 ** 20;
 boundMemory(${isLongIdle});
 const kept = [];
 for (let round = 0; round < 200; round += 1) kept.push(new Array(5_000).fill(0));
 const sizes = [young()];
-const flatten = () => flattenCall({ callId: 'c', document: null }).rows;
-await createEncoder({ schema: 'calls', documents: false })({}, Array(20).fill({ revision: 1, flatten }));
+const many = Array(20).fill({});
+await ${work}.catch(() => undefined);
 sizes.push(young());
 // V8 makes its heap small for it, as it does while a process rests.
 getHeapSnapshot().destroy();
@@ -23,9 +22,12 @@ sizes.push(young());
 for (let round = 0; young() < 8 && round < 100_000; round += 1, await turn()) kept[round % 100] = new Array(5_000).fill(0);
 process.stdout.write(JSON.stringify([...sizes, young()]));`;
 
-test('a process holds little room for young objects until work comes, and again until more comes', async () => {
+test.each([
+  ['fold', 'ingest({ store: { transaction: (work) => work() } }, { observations: many })'],
+  ['load', 'commitLoad({ store: {} }, {}, { plan: {}, rows: many })'],
+])('a process holds little room for young objects until a %s comes, and again until more', async (_, work) => {
   const run = async (isLongIdle: boolean): Promise<readonly number[]> => {
-    const args = ['--input-type=module', '--eval', program(isLongIdle)];
+    const args = ['--input-type=module', '--eval', program(isLongIdle, work)];
     return JSON.parse((await promisify(execFile)(process.execPath, args)).stdout) as readonly number[];
   };
   const [[idle, busy, rested, again], [atOnce]] = [await run(true), await run(false)];

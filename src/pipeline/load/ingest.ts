@@ -5,6 +5,7 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { flattenCall, flattenChanges, flattenVersion } from '../../calls/flatten.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
+import { growYoung } from '../../lib/bound-memory.ts';
 import { CallsyncError, describeError } from '../../lib/errors.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import type { Transaction } from '../../postgres/database.ts';
@@ -65,6 +66,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     origin = batch.origin;
+    if (batch.observations.length >= muchWork) growYoung();
     const cleaned = known ?? clean(batch);
     const { rejected = [] } = batch;
     const { kept, tombstoned, texts } = await admit(tx, { cleaned, rejected }, deps);
@@ -98,6 +100,9 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return { ...folded, load: () => loadFolded(deps, folded) };
 };
+
+/** So many calls need more memory, also where none of them changes. */
+const muchWork = 20;
 
 /** Calls of one transaction, from the pages of several windows. */
 const callsTogether = 500;
@@ -225,6 +230,7 @@ const beatMs = 5_000;
 /** Commits a planned load and records the outcome. @throws the warehouse's error; the calls stay pending. */
 export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load: RowsToLoad): Promise<LoadResult> => {
   const { store } = deps;
+  if (load.rows.length >= muchWork) growYoung();
   const startedAt = performance.now();
   let outcome: 'committed' | 'failed' = 'failed';
   const beat = setInterval(() => void keepLoad(store, load.plan.loadId).catch(() => undefined), beatMs);

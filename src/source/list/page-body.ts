@@ -1,6 +1,5 @@
 /** The records of one list response; of large ones only the small fields are parsed at once. */
 import { isUtf8 } from 'node:buffer';
-import { growYoung } from '../../lib/bound-memory.ts';
 import { notScanned, readRecord, scanFields } from '../../lib/json-record.ts';
 import * as sign from '../../lib/json-signs.ts';
 import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
@@ -35,12 +34,8 @@ const sharedBytes = 32 * 1024;
 /** Records of a larger page are copied, so that none of them keeps the whole page in memory. */
 const largeBytes = 8 * 1024 * 1024;
 
-/** Pages of so many bytes are much work. */
-const workBytes = 256 * 1024;
-
 /** @param path dotted path of the array of records; null, {} and "" there count as no records. */
 export const readPageBody = (body: Buffer, path: string): PageBody | 'malformed' | 'no_array' => {
-  if (body.length >= workBytes) growYoung();
   const scanned = scanPage(body, path);
   if (scanned === 'malformed') return scanned;
   if (scanned !== undefined) return scannedPage(body, scanned);

@@ -2,7 +2,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { childTables, guardColumns, tableOf } from '../../../schemas/tables.ts';
-import { growYoung } from '../../lib/bound-memory.ts';
 import { BinaryCopyWriter, copyWriters } from '../../postgres/binary-copy.ts';
 import { contentHash } from '../content-hash.ts';
 import type { CallLoad, FlatRows, LoadBatch } from '../warehouse.ts';
@@ -99,8 +98,6 @@ export const createEncoder = (layout: Layout) => {
   return async (guard: LoadGuard, calls: readonly ToEncode[]): Promise<EncodedCalls> => {
     const stage = new TableEncoder(stageRows);
     const children = childRows.map(([name, written]) => [name, new TableEncoder(written)] as const);
-    // Much work, however small its pages were.
-    if (calls.length >= 20) growYoung();
     let turnEnds = performance.now() + turnMs;
     for (const call of calls) {
       if (performance.now() > turnEnds) {
