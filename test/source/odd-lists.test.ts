@@ -394,7 +394,7 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
   [{ meta: { status: 'error' }, data: [] }, { meta: { status: 'ok', errors: 3 } }],
   [{ result: 'ERROR', data: [] }, { result: 'no error' }],
   [{ status: { code: 'E_TIMEOUT' }, data: [] }, { statuses: { error: 1 } }],
-  [{ status: 'node_error', data: [] }, { error: { code: 0, message: '' } }],
+  [{ status: 'node_error', data: [] }, { error: { code: 'E_OK', message: '', failed: false } }],
   [{ status: 'gateway timeout', data: [] }, { error: 'No errors' }],
   [{ response_metadata: { status: 'InternalError' }, data: [] }, { _meta: { status: 'no_error' } }],
   [{ statusInfo: { code: 500 }, data: [] }, { statusInfo: { code: 200 } }],

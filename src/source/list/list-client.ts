@@ -8,8 +8,8 @@ import type { Api, GetOptions } from '../http/api.ts';
 import { findsNothing, isPoison, isRefusal } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { createFacts, type Facts, type KeptFacts, type Learned } from './facts.ts';
+import { saysFailed } from './failed-answer.ts';
 import { type ListQuery, listParams } from './list-query.ts';
-import { isEmpty } from './observe.ts';
 import { emptyPage, type PageBody, readPageBody } from './page-body.ts';
 import { createPagination, type PageRequest } from './pagination.ts';
 
@@ -331,53 +331,13 @@ const readAnswer = (response: HttpResponse, list: ListConfig, learned: Facts): P
   const isNothing = isLeftOut || readTotalOf(list, envelope, response) === 0;
   const page = read === 'no_array' && isNothing ? emptyPage(envelope) : read;
   if (page !== 'no_array') {
-    if (!saysFailed(envelope, status, page)) return page;
+    if (!saysFailed(envelope, status, page.count)) return page;
     throw transient('LIST_FAILED', `The list of ${host} answers ${status} with an error, or without all records.`);
   }
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
   const message = `The list of ${host} has another shape than configured: ${where}.`;
   throw learned.shapeProven ? transient('LIST_SHAPE', message) : terminal('LIST_SHAPE', message);
-};
-
-/** Fields, without case and signs, of a document that holds an error or leaves out records, also beside some of them. */
-const failures = [
-  /^(is)?(success(ful)?|succeeded|ok)=false$/,
-  /^(is)?(incomplete|partial|timedout)(data|records|results?)?=true$/,
-  /^(status|(status|result)?code|result)=((?!404)[45]\d\d|e_(?!ok$).*|(?!no.?errors?$).*error|fail.*|pending|processing|queued|.*time(d_)?out)$/,
-  /^(errors?|exception|fault)=(?!(0+|false|no|none|null|ok|success|no.?errors?)$)/,
-];
-/** Where no records are: also an error with a number of the service's own, or no answer yet. */
-const emptyFailures = [
-  ...failures,
-  /^(status|code)=(202|-\d+|(?!0+$|10+$|20)\d{4,6})$/,
-  /^err(or)?(code|no|type)=(?!(0+|200|false|no|none|null|ok|succe.*|no.?error)$)/,
-];
-/** Parts of a document that tell of the answer. */
-const aboutAnswer = /^_*(resp(onse)?|result|status)?_?(meta(data)?|header|status|info)?$/i;
-
-const saysNothing = (value: unknown): boolean =>
-  isEmpty(value) || (typeof value !== 'object' && /^(0+|ok|success|none)$/i.test(`${value}`));
-
-/** An object of an error counts where it says one. */
-const textOf = (value: unknown): string => {
-  if (typeof value !== 'object') return `${value}`;
-  return Object.values(Object(value)).every(saysNothing) ? '0' : 'given';
-};
-
-/** Some services answer so with 200. In a part, numbers may also count records, and lists name other things. */
-const saysFailed = (envelope: unknown, status: number, { count }: PageBody): boolean => {
-  const fields = Object.entries(Object(envelope));
-  const inner = fields.flatMap(([name, value]) => (aboutAnswer.test(name) ? Object.entries(Object(value)) : []));
-  const telling = inner.filter(
-    ([name, one]) =>
-      /string|boolean/.test(typeof one) ||
-      /^(status|code)$/i.test(name) ||
-      (typeof one === 'object' && /^errors?$/i.test(name)),
-  );
-  const said = [...fields, ...telling, ['status', status] as const].filter(([, value]) => !isEmpty(value));
-  const text = said.map(([name, value]) => `${name.replace(/[^a-z]/gi, '')}=${textOf(value)}`.toLowerCase());
-  return (count === 0 ? emptyFailures : failures).some((failure) => text.some((one) => failure.test(one)));
 };
 
 const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {

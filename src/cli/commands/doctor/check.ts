@@ -2,7 +2,7 @@
 
 import { constants, existsSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { unitFields } from '../../../../schemas/config/analytics.ts';
 import type { WarehouseConfig } from '../../../../schemas/config/warehouses.ts';
 import type { Config, ReceiverConfig } from '../../../../schemas/config.ts';
@@ -10,7 +10,14 @@ import { checkTimeZone, createWarehouse } from '../../../app/activity-deps.ts';
 import { readNow } from '../../../app/open-health.ts';
 import { openRules } from '../../../app/open-rules.ts';
 import { claimSource } from '../../../app/open-source.ts';
-import { configuredStore, listKeys, listPrivacyKeys, requireKeyFile, type Services } from '../../../app/services.ts';
+import {
+  configuredStore,
+  inDataDir,
+  listKeys,
+  listPrivacyKeys,
+  requireKeyFile,
+  type Services,
+} from '../../../app/services.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
 import { because, judge } from '../../../health/conditions.ts';
 import { countOf } from '../../../lib/count-of.ts';
@@ -167,7 +174,7 @@ const checkOperations = ({ operations: { enabled, listen, port, token_file: toke
 
 /** The folder of the spool, and the bytes that it leaves free. */
 const spoolOf = ({ store, webhook: { spool } }: Pick<Config, 'store' | 'webhook'>) =>
-  [spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'), spool.min_free_bytes] as const;
+  [spool.dir ?? inDataDir(store, 'spool'), spool.min_free_bytes] as const;
 
 const GiB = 1024 ** 3;
 const scarceBytes = 2 * GiB;
