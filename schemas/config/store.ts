@@ -41,7 +41,7 @@ export const storeConfigSchema = z
     frame_retention: duration('30d').describe('How long to keep WebSocket frames of `callsync frames`.'),
     load_retention: duration('30d').describe('Retention of stored loads; the newest 2,000 of each warehouse stay.'),
     verdict_retention: duration('1100d').describe(
-      'How long to keep verdicts, in the store and in the warehouses. A day without a younger verdict is no longer proven.',
+      'How long to keep verdicts, in the store and in the warehouses; the store keeps the newest of each warehouse. A day without a younger verdict is no longer proven.',
     ),
     warehouse_log_retention: duration('1100d').describe(
       'Retention of `deliveries` and `loads` in warehouses, which always keep the newest 4,000 loads.',

@@ -112,10 +112,11 @@ const expiries = (rules: RetentionRules): Record<string, Sql> => {
           forgotten AS (UPDATE warehouses SET compared_at = NULL WHERE name IN (SELECT name FROM removed))
           SELECT 1 FROM calls UNION ALL SELECT 1 FROM loads`,
     events: deleteExpired('id', 'events', sql`at < ${ofDeliveries} ORDER BY at`),
-    // The chain now begins behind the last deleted digest.
+    // The chain now begins behind the last deleted digest. The next verdict follows the newest one, which stays.
     verdicts: sql`WITH gone AS (
             DELETE FROM verdicts WHERE verdict_id IN (
               SELECT verdict_id FROM verdicts WHERE loaded AND compared_at < ${ago(rules.verdict_retention)}
+                 AND verdict_id NOT IN (SELECT max(verdict_id) FROM verdicts GROUP BY warehouse)
                ORDER BY verdict_id LIMIT ${batchRows})
             RETURNING warehouse, verdict_id, digest),
           begins AS (

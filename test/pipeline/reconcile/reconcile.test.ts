@@ -9,6 +9,7 @@ import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
 import type { Source } from '../../../src/source/source.ts';
 import { issueEpoch } from '../../../src/store/loads/warehouses.ts';
+import { expireRows } from '../../../src/store/retention.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import {
   addVerdict,
@@ -20,7 +21,7 @@ import {
 import { withList } from '../../source/simulated.ts';
 import { useOpened } from '../../support/opened.ts';
 import { withProof } from '../../support/persons.ts';
-import { observationOf } from '../../support/pipeline.ts';
+import { observationOf, retention } from '../../support/pipeline.ts';
 import { collect, column } from '../../support/rows.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, testSecret } from '../../webhook/support/receiver.ts';
@@ -277,4 +278,13 @@ test('reconciling shows by its key that a whole chain was rewritten, in the stor
     expect(check?.verdicts).toBe(stored.length);
     expect(check?.broken).toHaveLength(stored.length);
   }
+  // The newest never expires.
+  await query('TRUNCATE callsync.verdicts, wh_main.verdicts');
+  const anew = withProof(here.store, { keys, headsFile: `${headsFile}.anew` });
+  for (const verdict of stored.slice(0, 3)) {
+    await addVerdict(anew, verdict);
+    await here.drain();
+    await expireRows(here.store, { ...retention, verdict_retention: 1 });
+  }
+  expect(await verifyVerdicts(anew, here.deps.targets)).toMatchObject([{ verdicts: 1, intact: true }]);
 });
