@@ -13,7 +13,6 @@ boundMemory(${isLongIdle});
 const kept = [];
 for (let round = 0; round < 200; round += 1) kept.push(new Array(5_000).fill(0));
 const sizes = [young()];
-const many = Array(20).fill({});
 await ${work}.catch(() => undefined);
 sizes.push(young());
 // V8 makes its heap small for it, as it does while a process rests.
@@ -23,8 +22,8 @@ for (let round = 0; young() < 8 && round < 100_000; round += 1, await turn()) ke
 process.stdout.write(JSON.stringify([...sizes, young()]));`;
 
 test.each([
-  ['fold', 'ingest({ store: { transaction: (work) => work() } }, { observations: many })'],
-  ['load', 'commitLoad({ store: {} }, {}, { plan: {}, rows: many })'],
+  ['fold', 'ingest({ store: { transaction: (work) => work() } }, { observations: Array(20).fill({}) })'],
+  ['load', 'commitLoad({ store: {} }, {}, { plan: {}, rows: Array(20).fill({}) })'],
 ])('a process holds little room for young objects until a %s comes, and again until more', async (_, work) => {
   const run = async (isLongIdle: boolean): Promise<readonly number[]> => {
     const args = ['--input-type=module', '--eval', program(isLongIdle, work)];

@@ -45,7 +45,7 @@ export const lockPendingDeliveries = async (tx: Transaction, limit: number) => {
 
 /**
  * Locks their hashes until the transaction ends. Of two merges with the same body, the second then sees the outcome of
- * the first.
+ * the first. A delivery that was folded before comes back because its call has lost its document.
  */
 const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDelivery[]) => {
   if (deliveries.length === 0) return { hashes: new Set(), retries: new Set() };
@@ -56,7 +56,7 @@ const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDe
   const rows = await tx.query<{ seq: number; hash: string; retry: boolean }>`
       SELECT seq, encode("bodyHash", 'hex') AS hash, EXISTS (SELECT FROM inbox WHERE ${settled} AND delivery_id = "deliveryId") AS retry
        FROM ${unnest(deliveries, { seq: 'bigint', bodyHash: 'bytea', deliveryId: 'text' })}
-      WHERE EXISTS (SELECT FROM inbox WHERE ${settled})`;
+      WHERE EXISTS (SELECT FROM inbox WHERE ${settled}) AND NOT EXISTS (SELECT FROM inbox i WHERE i.seq = u.seq AND i.folded_at IS NOT NULL)`;
   return {
     /** Hashes (hex) of bodies that were settled before. */
     hashes: new Set(rows.map(({ hash }) => hash)),
@@ -82,7 +82,7 @@ export const settleDeliveries = async (
   const erased = await tx.query<{ seq: number; callId: string }>`WITH settled AS (
        UPDATE inbox i SET outcome = u.outcome, call_id = CASE WHEN l.tombstone IS NOT TRUE THEN "callId" END, reason = u.reason,
               revision = CASE WHEN u.outcome = 'accepted' AND "callId" = ANY(${changed}) THEN l.revision END,
-              folded_at = now(), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
+              folded_at = coalesce(i.folded_at, now()), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
          FROM ${unnest(settled, types)} LEFT JOIN ledger l ON l.call_id = "callId"
         WHERE i.seq = u.seq AND i.seq = ANY(${seqs})
        RETURNING i.seq, i.agent, i.signing_key, i.received_at, i.spooled, "callId", l.tombstone),

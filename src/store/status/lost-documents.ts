@@ -5,10 +5,14 @@ import { requestRereads } from '../delivery/inbox.ts';
 import type { Store } from '../store.ts';
 import { type Withdraw, withdrawProof } from '../windows/verdicts.ts';
 
-/** Asks the service for these calls again; until they are compared again, nothing of their days is proven. */
+/**
+ * Asks the service for these calls again, and folds their deliveries again, which may have fields that the service leaves out.
+ * Until they are compared again, nothing of their days is proven.
+ */
 export const noteLost = async (tx: Transaction, withdraw: Withdraw, callIds: readonly string[]): Promise<void> => {
   if (callIds.length === 0) return;
   await requestRereads(tx, callIds, 'lost');
+  await tx.query`UPDATE inbox SET outcome = 'pending', stored_at = now() WHERE call_id = ANY(${callIds}) AND outcome = 'accepted' AND body IS NOT NULL`;
   await withdraw(callIds);
 };
 

@@ -113,6 +113,15 @@ test('where each change is to be confirmed, the API is asked after every deliver
   expect(await rereads()).toEqual(['c', 'd']);
 });
 
+test('deliveries of a call whose document is lost are folded again, for fields that nothing else has', async () => {
+  for (const one of [captured, captured, qualified(1)]) {
+    await pipeline.query('DELETE FROM ledger_documents');
+    await deliver(pipeline.store, [one]);
+    await mergeAll();
+  }
+  expect(await documentOf()).toMatchObject({ status: 'qualified', tags: ['old'] });
+});
+
 test('the outcome of a delivery: however often a body comes, the store keeps it once', async () => {
   const replayed = body({ status: 'void', filler: 'x'.repeat(100_000) });
   for (let at = 0; at < 20; at += 1) await deliver(pipeline.store, [delivery(replayed, at)]);
