@@ -102,12 +102,12 @@ test.each([
 
 const micros = (iso: string): number => Date.parse(iso) * 1000;
 const second = micros('2023-12-04T15:18:29Z');
+const inThatSecond = (value: unknown) => [value, second] as const;
 
 const forms: readonly (readonly [value: unknown, at: number])[] = [
-  ['2023-12-04T15:18:29Z', second],
-  ['2023-12-04T15:18:29', second],
-  ['2023-12-04 15:18:29', second],
-  [' 2023-12-04T15:18:29Z', second],
+  ...['2023-12-04T15:18:29Z', '2023-12-04T15:18:29', '2023-12-04 15:18:29', ' 2023-12-04T15:18:29Z'].map(inThatSecond),
+  ...['Mon, 04 Dec 2023 15:18:29 GMT', '20231204151829', second / 1e6, second / 1e3].map(inThatSecond),
+  ...[String(second / 1e3), String(second / 1e6)].map(inThatSecond),
   ['2023-12-04T15:18Z', micros('2023-12-04T15:18:00Z')],
   ['2023-12-04', micros('2023-12-04T00:00:00Z')],
   ['2023-12-04T15:18:29.1Z', second + 100_000],
@@ -117,18 +117,12 @@ const forms: readonly (readonly [value: unknown, at: number])[] = [
   ['2023-12-04T15:18:29+02:00', micros('2023-12-04T13:18:29Z')],
   ['2023-12-04T15:18:29-0530', micros('2023-12-04T20:48:29Z')],
   ['2023-12-04T15:18:29 +01', micros('2023-12-04T14:18:29Z')],
-  ['Mon, 04 Dec 2023 15:18:29 GMT', second],
-  ['20231204151829', second],
   ['20231204T151829.5+0100', micros('2023-12-04T14:18:29.500Z')],
   ['4 Dec 2023 15:18:29 +0200', micros('2023-12-04T13:18:29Z')],
   ['2024-02-29T00:00:00Z', micros('2024-02-29T00:00:00Z')],
   ['2016-12-31T23:59:60Z', micros('2017-01-01T00:00:00Z')],
   ['1969-12-31T23:59:59.999999Z', -1],
-  [second / 1e6, second],
   [second / 1e6 + 0.5, second + 500_000],
-  [second / 1e3, second],
-  [String(second / 1e3), second],
-  [String(second / 1e6), second],
 ];
 
 test.each([

@@ -57,10 +57,7 @@ const openReplicas = (seed: number, hasTotal: boolean, cap = 0, most = mostReque
 
 /** Some were lost by passes over the same pages, others by pages one shorter, or half as long. */
 test.each<[number, boolean, number?]>([
-  [445, true],
-  [596, true],
-  [1725, true],
-  [4394, true],
+  ...[445, 596, 1725, 4394].map((seed): [number, boolean] => [seed, true]),
   [248, false],
   [12, false, 11],
   [44, false, 11],
