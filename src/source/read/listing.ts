@@ -173,15 +173,15 @@ const endsSeen = ({ leadsOn, learned }: ListClient, page: Page, isEmpty: boolean
 };
 
 /** The evidence of a page without its records. */
-const headOf = ({ count, size, total, refusedBehind }: Page, before: Listing): Seen => {
-  // The total of an empty page behind the end counts nothing.
-  const isBehindEnd = count === 0 && before.rows > 0 && before.rows === before.lastTotal;
+const headOf = ({ count, size, total, refusedBehind }: Page, { rows, lastTotal }: Listing): Seen => {
+  // The total of a page behind the end counts nothing, or only records from there on.
+  const isBehindEnd = rows > 0 && rows === lastTotal && (count === 0 || (total ?? count) < count);
   return { pages: 1, bytes: size, lastPage: count, refusedBehind, lastTotal: isBehindEnd ? undefined : total };
 };
 
-/** A page behind as many rows as the total says may be empty, or the last page given again. */
-const mayEndAtTotal = ({ total, count }: Page, overlap: number, { rows, lastTotal }: Listing): boolean =>
-  rows > 1 && rows === lastTotal && (total ?? rows) === rows && (overlap === 0 || count <= overlap);
+/** A page behind as many rows as the total says may be empty, or records given again. A total below them counts only those from there on. */
+const mayEndAtTotal = ({ total = -1, count }: Page, overlap: number, { rows, lastTotal }: Listing): boolean =>
+  rows > 1 && rows === lastTotal && (total === rows || total < count) && (overlap === 0 || count <= overlap);
 
 /** A page behind one that was shorter than asked for may be that page again, as some lists answer behind their end. */
 const mayBeAgain = ({ count, request: { behind, size = 0 } }: Page): boolean =>
