@@ -89,9 +89,9 @@ const isTimeout = ({ code }: CallsyncError): boolean => code === 'SERVICE_TIMEOU
 /** More pieces are cut again. */
 const mostPieces = 64;
 
-/** Pieces that should each fit, if the total is known; otherwise halves. */
-const piecesFor = ({ why, pass }: Cut, { list, learned }: View): number => {
-  const fitting = why === 'too_large' ? (pass.lastTotal ?? 0) / (capOf(list, learned) * 0.75) : 0;
+/** Pieces that should each fit, if the total is known; otherwise halves, as where it may be that of any window. */
+const piecesFor = ({ why, pass: { lastTotal: total = 0 } }: Cut, { list, learned }: View): number => {
+  const fitting = why === 'too_large' && total < learned.total ? total / (capOf(list, learned) * 0.75) : 0;
   return Math.min(mostPieces, Math.max(2, Math.ceil(fitting)));
 };
 
