@@ -1,8 +1,9 @@
 """Whether the service signed a delivery: the check of `X-Service-Signature` over the raw bytes of the body.
 
-As a program: `python3 verify.py SECRET_FILE SIGNATURE < BODY` ends with 0 for a genuine delivery, else with 1.
+As a program: `python3 verify.py SECRET_FILE SIGNATURE < BODY` ends with 0 for a genuine delivery, else with 1; with 2 for wrong arguments.
 """
 
+import argparse
 import hashlib
 import hmac
 import sys
@@ -18,7 +19,10 @@ def is_genuine(body: bytes, signature: str | None, secret: bytes) -> bool:
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], "rb") as file:
-        # Editors end a file with a line break, which is no part of the secret.
-        key = file.read().strip()
-    sys.exit(0 if is_genuine(sys.stdin.buffer.read(), sys.argv[2], key) else 1)
+    parser = argparse.ArgumentParser(usage="python3 verify.py SECRET_FILE SIGNATURE < BODY")
+    parser.add_argument("secret", type=argparse.FileType("rb"))
+    parser.add_argument("signature")
+    given = parser.parse_args()
+    # Editors end a file with a line break, which is no part of the secret.
+    key = given.secret.read().strip()
+    sys.exit(0 if is_genuine(sys.stdin.buffer.read(), given.signature, key) else 1)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../../schemas/config.ts';
-import { terminal } from '../lib/errors.ts';
+import { CallsyncError, terminal } from '../lib/errors.ts';
+import { type Pause, wait } from '../lib/timing.ts';
 import { trimSlashes } from '../lib/trim-slashes.ts';
 import { createRequestLimiter, limitSpanMs, liveIdleMs, type RequestLimiter } from '../source/http/limiter.ts';
 import type { KeptFacts } from '../source/list/facts.ts';
@@ -22,10 +23,28 @@ export const openSource = (services: Services, store?: Store, own?: RequestLimit
   const kept = store && {
     proof: memoryOf<true>(store, 'source_answered', services.config),
     facts: factMemoryOf(store, services.config),
+    pause: pauseOf(services),
   };
   const opened = createSource(source, { limiter, ...kept, clockSkewMs: sync.clock_skew });
   services.defer(() => opened.close());
   return opened;
+};
+
+const tellEveryMs = 60_000;
+
+/** Logs failures of the service, at most one a minute. A process that stops does not wait for the service. */
+const pauseOf = ({ log, stopping }: Services): Pause => {
+  let tellAt = 0;
+  return async (ms, signal, failure) => {
+    const isUsual = failure instanceof CallsyncError && failure.code === 'SERVICE_RATE_LIMIT';
+    if (!isUsual && Date.now() >= tellAt) {
+      tellAt = Date.now() + tellEveryMs;
+      log('the service fails; callsync asks it again', { error: failure });
+    }
+    await wait(ms, AbortSignal.any([stopping, signal ?? stopping])).catch(() => {
+      throw signal?.aborted ? signal.reason : failure;
+    });
+  };
 };
 
 /** Identifies a service. Another service has other calls, perhaps under the same ids. */

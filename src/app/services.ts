@@ -25,6 +25,7 @@ export type Services<C = Config> = ReturnType<typeof createServices<C>>;
 /** Holds the configuration of a command, and closes its parts, the last first. A failed close is logged. */
 export const createServices = <C>(config: C, log: Log, say: (message: string) => void) => {
   const closers: (() => Promise<unknown>)[] = [];
+  const stop = new AbortController();
   return {
     config,
     log,
@@ -32,7 +33,10 @@ export const createServices = <C>(config: C, log: Log, say: (message: string) =>
     say,
     /** Closes all opened parts, the last first. An error of one does not keep the others open. */
     defer: (close: () => Promise<unknown>) => void closers.push(close),
+    /** Aborted as soon as the parts are being closed. */
+    stopping: stop.signal,
     close: async () => {
+      stop.abort();
       for (const close of closers.splice(0).reverse())
         await close().catch((error: unknown) => log('closing failed', { error }));
     },

@@ -15,15 +15,17 @@ const mayOverflow = /[eE][+-]?\d{3}(?<=[:,[\s]-?[\d.]+[eE][+-]?\d{3})|\d{200}/;
 /** Of a text only its escapes and its ends: a pattern of a whole text runs out of stack on millions of escapes. */
 const textOrNumber = /"|\\.|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
 
-/** JSON in which such numbers are texts: JSON.parse would make them infinite, or zero. */
-export const keepNumbers = (json: string): string => {
+const overflows = (number: string): boolean =>
+  /^[-0.]*[1-9]/.test(number) && ['0', 'Infinity', '-Infinity'].includes(String(Number(number)));
+
+/** JSON in which such numbers are texts: JSON.parse would make them infinite, or zero. Other numbers, too, can be meant. */
+export const keepNumbers = (json: string, mayBeLost = mayOverflow, isLost = overflows): string => {
   let inText = false;
   const keep = (found: string): string => {
     if (found === '"') inText = !inText;
-    const isLost = /^[-0.]*[1-9]/.test(found) && ['0', 'Infinity', '-Infinity'].includes(String(Number(found)));
-    return isLost && !inText ? `"${found}"` : found;
+    return !inText && isLost(found) ? `"${found}"` : found;
   };
-  return mayOverflow.test(json) ? json.replace(textOrNumber, keep) : json;
+  return mayBeLost.test(json) ? json.replace(textOrNumber, keep) : json;
 };
 
 /** A number in digits; the text where a double cannot hold it. */
@@ -49,10 +51,9 @@ export const plainDecimal = (text: string): string | undefined => {
 
 /** The value of JSON; the text where a double cannot hold some number in it. */
 export const readJson = (text: string): unknown => {
-  const withoutTexts = text.replace(/\\./g, '').replace(/"[^"]*"/g, '');
-  const isExact = (number: string): boolean =>
-    number.length < 16 ? Number.isFinite(Number(number)) : String(Number(number)) === number;
-  return (withoutTexts.match(/[-\d][\d.eE+-]*/g) ?? []).every(isExact) ? JSON.parse(text) : text;
+  const isLost = (number: string): boolean =>
+    number.length < 16 ? Math.abs(Number(number)) === Infinity : String(Number(number)) !== number;
+  return keepNumbers(text, /\d/, isLost) === text ? JSON.parse(text) : text;
 };
 
 /** Whether a parsed JSON value is an object: neither null nor an array. */

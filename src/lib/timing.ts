@@ -31,6 +31,9 @@ export const wait = async (ms: number, signal?: AbortSignal): Promise<void> => {
   });
 };
 
+/** As `wait`, before another attempt after a failure; throws the failure where there will be none. */
+export type Pause = (ms: number, signal: AbortSignal | undefined, failure: unknown) => Promise<void>;
+
 /** The outcome of the work, or the signal's reason as soon as it is aborted; the work goes on then. */
 export const abortable = <T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
   if (signal === undefined) return promise;

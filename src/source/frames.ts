@@ -46,6 +46,7 @@ export const openFrames = async (options: FramesOptions) => {
   const totals = { frames: 0, bytes: 0, connections: 0 };
   let failures = 0;
   while (!signal?.aborted) {
+    let refusal: CallsyncError | undefined;
     try {
       await runConnection(url, options, totals, () => {
         failures = 0;
@@ -53,13 +54,12 @@ export const openFrames = async (options: FramesOptions) => {
     } catch (error) {
       if (signal?.aborted) break;
       if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
-      const retryInMs = backoffMs(failures++, backoff, error.retryAfterMs);
-      onEvent?.({ kind: 'refused', explanation: error.message, retryInMs });
-      await wait(retryInMs, signal).catch(() => undefined);
-      continue;
+      refusal = error;
     }
-    // Closed after it had been open: soon again, but not in a tight loop.
-    if (!signal?.aborted) await wait(backoffMs(failures++, backoff), signal).catch(() => undefined);
+    // Also if it was closed after it had been open: soon again, but not in a tight loop.
+    const retryInMs = backoffMs(failures++, backoff, refusal?.retryAfterMs);
+    if (refusal) onEvent?.({ kind: 'refused', explanation: refusal.message, retryInMs });
+    await wait(retryInMs, signal).catch(() => undefined);
   }
   return totals;
 };

@@ -3,6 +3,7 @@ import type { SourceConfig } from '../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import type { Memory } from '../lib/evidence.ts';
 import { openSecret } from '../lib/secret.ts';
+import type { Pause } from '../lib/timing.ts';
 import { createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
 import { createHttp, createServiceClock, type Http, refusePlainHttp } from './http/http.ts';
@@ -21,6 +22,7 @@ interface SourceDeps {
   readonly facts?: Memory<KeptFacts> | undefined;
   /** Milliseconds that the service's clock may be ahead of ours. */
   readonly clockSkewMs?: number;
+  readonly pause?: Pause | undefined;
 }
 
 /** A Date header counts this far ahead, or as far as the configured skew if that is more. */
@@ -32,10 +34,10 @@ const leastClockSkewMs = 15 * 60_000;
  */
 export const createSource = (config: SourceConfig, deps: SourceDeps = {}) => {
   const http = createHttp(config.limits);
-  const tokens = tokensFor(config, http);
+  const tokens = tokensFor(config, http, deps.pause);
   const clock = createServiceClock(Math.max(leastClockSkewMs, deps.clockSkewMs ?? 0));
   const limiter = deps.limiter ?? createLocalRequestLimiter(requestLimitRules(config));
-  const api = createApi({ config, http, tokens, limiter, clock, proof: deps.proof });
+  const api = createApi({ config, http, tokens, limiter, clock, proof: deps.proof, pause: deps.pause });
   return {
     config,
     list: createListClient(api, config.list, deps.facts),
@@ -68,11 +70,8 @@ export const findTokenFormat = async (config: SourceConfig, signal?: AbortSignal
     return config.token_format;
   } catch (error) {
     if (!(error instanceof CallsyncError) || error.code !== 'TOKEN_FORM_REFUSED') throw error;
-    await tokensFor({ ...config, token_format: other }, http)
-      .get(signal)
-      .catch(() => {
-        throw error;
-      });
+    const asked = tokensFor({ ...config, token_format: other }, http).get(signal);
+    if ((await asked.catch(() => undefined)) === undefined) throw error;
     return other;
   } finally {
     await http.close();
@@ -80,7 +79,7 @@ export const findTokenFormat = async (config: SourceConfig, signal?: AbortSignal
 };
 
 /** Tokens as configured: a fixed one, or by the client-credentials grant. */
-const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
+const tokensFor = (config: SourceConfig, http: Http, pause?: Pause): TokenSource => {
   const fixed = openSecret({ key: 'source.token', value: config.token, file: config.token_file });
   if (fixed !== undefined) return createFixedTokenSource(fixed);
   const { client_id: clientId, client_secret: value, client_secret_file: file, scope, token_format: format } = config;
@@ -94,6 +93,7 @@ const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
   const grant = createGrant({ http, endpoint, clientId, secret, scope, format });
   const { retry_base_ms, retry_max_ms } = config.limits;
   return createTokenSource(grant, {
+    pause,
     assumedLifetimeMs: config.token_lifetime_s * 1000,
     // All requests wait for a token, so callsync retries it sooner than other requests.
     backoff: { baseMs: Math.min(250, retry_base_ms), maxMs: retry_max_ms },

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Config } from '../../schemas/config.ts';
 import { openSource } from '../../src/app/open-source.ts';
-import { createServices } from '../../src/app/services.ts';
+import { createServices, type Log } from '../../src/app/services.ts';
 import type { CallsyncError } from '../../src/lib/errors.ts';
 import { createLocalSlots, createRequestLimiter, limitSpanMs, liveIdleMs } from '../../src/source/http/limiter.ts';
 import { readMeta, writeMeta } from '../../src/store/meta.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import { useDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
-import { configFor, json, startServer, withTokens } from './local-server.ts';
+import { always, configFor, json, startServer, withTokens } from './local-server.ts';
 
 type SlotSource = Parameters<typeof createRequestLimiter>[0];
 
@@ -24,29 +25,44 @@ const openWorker = async () => {
 
 const rules = { requests: 10, perMs: 500, live: 3 };
 
+/** A process that asks the list once. */
+const startAsking = (store: Store, url: string, section: Partial<SourceConfigInput>, log: Log = vi.fn()) => {
+  const services = createServices({ source: configFor(url, section), sync: {} } as Config, log, vi.fn());
+  onTestFinished(services.close);
+  const { api } = openSource(services, store);
+  const asked = api.get(api.address('/calls', []), () => 'answered').catch((error: CallsyncError) => error);
+  return { services, asked };
+};
+
 test('a process that starts while the service refuses knows from the store that it answered before', async () => {
   let status = 200;
   const server = await startServer(withTokens((_, response) => json(response, status, [])));
   const store = await openWorker();
-  const askAs = async (answer: number, path?: string) => {
+  const askAs = async (answer: number, section: Partial<SourceConfigInput> = {}) => {
     status = answer;
-    const section = { limits: { retries: 0 }, ...(path === undefined ? {} : { list: { path } }) };
-    const config = { source: configFor(server.url, section), sync: {} } as Config;
-    const silent = () => undefined;
-    const services = createServices(config, silent, silent);
-    onTestFinished(services.close);
-    const { api } = openSource(services, store);
-    return await api.get(api.address('/calls', []), () => 'answered').catch(({ kind }: CallsyncError) => kind);
+    return await startAsking(store, server.url, { limits: { retries: 0 }, ...section }).asked;
   };
-  expect(await askAs(403)).toEqual('terminal');
+  expect(await askAs(403)).toMatchObject({ kind: 'terminal' });
   expect(await askAs(200)).toMatchObject({ value: 'answered' });
-  for (const answer of [403, 404, 401]) expect(await askAs(answer)).toBe('transient');
+  for (const answer of [403, 404, 401]) expect(await askAs(answer)).toMatchObject({ kind: 'transient' });
   // As an earlier version kept it.
   const { digest } = (await readMeta<{ digest: string }>(store, 'source_answered')) ?? {};
   await writeMeta(store, 'source_answered', digest);
-  expect(await askAs(403)).toBe('transient');
+  expect(await askAs(403)).toMatchObject({ kind: 'transient' });
   // Other requests have not been answered yet.
-  expect(await askAs(404, '/other')).toBe('terminal');
+  expect(await askAs(404, { list: { path: '/other' } })).toMatchObject({ kind: 'terminal' });
+});
+
+test.each([
+  ['list', {}, 'SERVICE_OVERLOADED'],
+  ['token endpoint', { auth_url: 'http://127.0.0.1:1', limits: { retry_base_ms: 600_000 } }, 'SERVICE_UNREACHABLE'],
+])('while the %s is away, the log tells it at once, and a process that stops does not wait', async (_, away, code) => {
+  const { url } = await startServer(withTokens(always(503, {}, { 'retry-after': '600' })));
+  const told = vi.fn<Log>();
+  const { services, asked } = startAsking(await openWorker(), url, away, told);
+  await until('the log tells it', () => told.mock.calls.length > 0);
+  await services.close();
+  expect([await asked, told.mock.calls[0]?.[1]?.error]).toMatchObject([{ code }, { code }]);
 });
 
 /** Hands out slots as fast as they are asked for; what counts is when they lie, not when we got them. */

@@ -83,6 +83,15 @@ export const leaf =
       command.addOption(one);
     }
     describe(command, described);
+    // The option in the place of a required one may be mistyped.
+    Object.assign(command, {
+      missingMandatoryOptionValue: ({ flags }: Option) => {
+        const unknown = command.args.find((word) => word.startsWith('-'));
+        command.error(
+          unknown ? `error: unknown option '${unknown}'` : `error: required option '${flags}' not specified`,
+        );
+      },
+    });
     command.action(async (...given: unknown[]) => {
       // Commander adds the command itself.
       const typed = given.slice(0, -1);

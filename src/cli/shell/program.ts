@@ -47,8 +47,8 @@ export const runProgram = async (words: readonly string[]): Promise<void> => {
   let program: Command | undefined;
   try {
     program = await createProgram((name) => name === asked);
-    // Commander answers `help nonsense` with the help of all, and names no failure.
-    const isUnknown = words[0] === 'help' && asked !== undefined && !(asked in commandsDo);
+    // Commander answers `help nonsense` and `nonsense --help` with the help of all, and names no failure.
+    const isUnknown = asked !== undefined && !(asked in commandsDo);
     await program.parseAsync(isUnknown ? [asked] : words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportFailure(error, words.includes('--json'));

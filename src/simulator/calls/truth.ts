@@ -65,7 +65,7 @@ export const truthAt = (parts: TruthParts, index: number, light: boolean) => {
 };
 
 /** The truth of all calls in index order, lazily. */
-export function* truthOf(parts: TruthParts, { light = false, knowable = false }: TruthQuery) {
+export async function* truthOf(parts: TruthParts, { light = false, knowable = false }: TruthQuery) {
   const { world, settings, sender } = parts;
   world.advance();
   const now = world.now();

@@ -80,9 +80,7 @@ export const createControl = (parts: {
     },
 
     /** Every call that can be identified, in index order. */
-    async *truth(query: TruthQuery = {}): AsyncIterable<TruthEntry> {
-      yield* truthOf(parts, query);
-    },
+    truth: (query: TruthQuery = {}): AsyncIterable<TruthEntry> => truthOf(parts, query),
 
     async truthOf(callId: string): Promise<TruthEntry | undefined> {
       const index = world.indexOf(callId);
@@ -160,18 +158,11 @@ export const createControl = (parts: {
     },
 
     /** Every issued token becomes unknown. */
-    async revokeTokens(): Promise<void> {
-      tokens.revoke();
-    },
+    revokeTokens: async () => tokens.revoke(),
 
     /** Drops all WebSocket connections and refuses new ones for a while. */
-    async restartWebSocket(downMs = 0): Promise<void> {
-      sockets.restart(downMs);
-    },
-
-    async closeWebSockets(code = 1001): Promise<void> {
-      sockets.closeAll(code);
-    },
+    restartWebSocket: async (downMs = 0) => sockets.restart(downMs),
+    closeWebSockets: async (code = 1001) => sockets.closeAll(code),
   };
 };
 

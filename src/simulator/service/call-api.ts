@@ -260,12 +260,11 @@ const leadOn = (last: Entry | undefined, isMore: boolean, { after }: ListQuery, 
   const { cursors } = quirks;
   const isTrouble = after !== undefined && fraction(seed, after[1], 65) < 0.1;
   const isLost = cursors === 'lost' && fraction(seed, last?.[1] ?? 0, 66) < 0.1;
-  if (isMore && !isLost)
-    return { next: isTrouble && cursors === 'same' ? after : last, hasExpired: isTrouble && cursors === 'expired' };
+  const hasExpired = isTrouble && cursors === 'expired';
+  if (isMore && !isLost) return { next: isTrouble && cursors === 'same' ? after : last, hasExpired };
   // Another cursor each time, for the same place.
   const endless: Entry | undefined = after && [after[0], after[1] + (dialect.newestFirst ? -1e-6 : 1e-6)];
-  const next = cursors === 'endless' ? (last ?? endless) : undefined;
-  return { next, hasExpired: isTrouble && cursors === 'expired' };
+  return { next: cursors === 'endless' ? (last ?? endless) : undefined, hasExpired };
 };
 
 const otherAxis = { timestamp: 'qualified', qualified: 'timestamp' } as const;

@@ -80,10 +80,10 @@ export const send = async (exchange: Exchange, answer: HttpAnswer): Promise<void
 };
 
 /** An error in the dialect's form; none is documented, so each form is as good as another. */
-export const errorAnswer = (form: 'detail' | 'list', status: number, title: string, detail: string) => {
-  if (form === 'list') return { status, body: { errors: [{ id: String(status), title, detail }] } };
-  return { status, body: { detail } };
-};
+export const errorAnswer = (form: 'detail' | 'list', status: number, title: string, detail: string) => ({
+  status,
+  body: form === 'list' ? { errors: [{ id: String(status), title, detail }] } : { detail },
+});
 
 // Seeded faults: the same seed fails the same requests in the same way.
 
@@ -115,13 +115,6 @@ const answers: Readonly<Partial<Record<FaultKind, readonly [status: number, body
   too_many_429: [429, { detail: 'too many requests' }],
 };
 
-const sendFault = async (exchange: Exchange, kind: FaultKind): Promise<void> => {
-  const [status, body] = answers[kind] ?? [];
-  if (status !== undefined) return send(exchange, { status, body });
-  if (kind === 'reset_before_headers') exchange.response.socket?.resetAndDestroy();
-  // `hang`: the connection stays open without an answer until the client gives up or the simulator stops.
-};
-
 /** Fails an answer that holds a poisoned record; as `injectFault`. */
 export const injectPoison = async (exchange: Exchange, indices: readonly number[], light: boolean, single: boolean) => {
   const poison = exchange.settings.quirks.poison.find(
@@ -149,6 +142,9 @@ export const injectFault = async (exchange: Exchange, endpoint: 'list' | 'call' 
     exchange.bodyFault = kind;
     return false;
   }
-  await sendFault(exchange, kind);
+  const [status, body] = answers[kind] ?? [];
+  if (status !== undefined) await send(exchange, { status, body });
+  // `hang`: the connection stays open without an answer until the client gives up or the simulator stops.
+  else if (kind === 'reset_before_headers') exchange.response.socket?.resetAndDestroy();
   return true;
 };

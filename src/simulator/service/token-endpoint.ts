@@ -32,26 +32,18 @@ const judge = (exchange: Exchange, fields: FormFields | undefined, secret: strin
 /** Answers a token request; `secret` is the client's. */
 export const answerTokenRequest = async (exchange: Exchange, tokens: TokenStore, secret: string) => {
   const { request, settings, counters } = exchange;
-  const body = await buffer(request);
-  const fields = parseFields(String(request.headers['content-type'] ?? ''), body);
+  const fields = parseFields(String(request.headers['content-type'] ?? ''), await buffer(request));
   const refused = judge(exchange, fields, secret);
-  if (refused !== undefined) {
-    counters.tokens.refused++;
-    await send(exchange, refused);
-    return;
-  }
-  counters.tokens.issued++;
-  await send(exchange, {
-    status: 200,
-    headers: { 'Cache-Control': 'no-store' },
-    body: {
-      access_token: tokens.issue(),
-      token_type: 'Bearer',
-      expires_in: Math.floor(settings.tokens.lifetimeSeconds),
-      'not-before-policy': 0,
-      scope: fields?.scope ?? '',
-    },
-  });
+  counters.tokens[refused ? 'refused' : 'issued']++;
+  if (refused) return send(exchange, refused);
+  const body = {
+    access_token: tokens.issue(),
+    token_type: 'Bearer',
+    expires_in: Math.floor(settings.tokens.lifetimeSeconds),
+    'not-before-policy': 0,
+    scope: fields?.scope ?? '',
+  };
+  return send(exchange, { status: 200, headers: { 'Cache-Control': 'no-store' }, body });
 };
 
 /** Greatest age of a token that opens a WebSocket (§5.2). */

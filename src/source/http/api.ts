@@ -3,7 +3,7 @@
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { Memory } from '../../lib/evidence.ts';
-import { backoffMs, wait } from '../../lib/timing.ts';
+import { backoffMs, type Pause, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { createRefusals, failureOf, findsNothing, overloads, retriesOf } from './errors.ts';
 import { type Http, type HttpResponse, refusePlainHttp, type ServiceClock } from './http.ts';
@@ -33,13 +33,14 @@ interface ApiParts {
   readonly clock: ServiceClock;
   /** Keeps for all processes that the configured service ever answered one of them. */
   readonly proof?: Memory<true> | undefined;
+  readonly pause?: Pause | undefined;
 }
 
 /**
  * Sends requests with a token, within the request limit, and repeats failed ones (interface §4).
  * @throws CallsyncError of the last attempt, from `get`.
  */
-export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiParts) => {
+export const createApi = ({ config, http, tokens, limiter, clock, proof, pause = wait }: ApiParts) => {
   const { limits, version } = config;
   const base = baseAddress(config);
   refusePlainHttp(base, 'source.base_url', config);
@@ -145,7 +146,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiPa
           const most = isBusy && retries > 0 ? limits.retries : Math.min(retries, retriesOf[failure.code] ?? retries);
           if (failure.kind === 'terminal' || tries >= most) throw failure;
           counts.retries++;
-          await wait(backoffMs(tries, backoff, failure.retryAfterMs), options.signal);
+          await pause(backoffMs(tries, backoff, failure.retryAfterMs), options.signal, failure);
         }
       }
     },

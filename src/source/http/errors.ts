@@ -63,12 +63,19 @@ const findText = (value: unknown, depth: number): string | undefined => {
 /** Longest wait that a service can ask for. */
 const longestMs = 15 * 60_000;
 
-/** Milliseconds that a response asks to wait. A date is measured on the service's clock where the response tells it. */
-export const retryAfterOf = ({ headers }: Pick<HttpResponse, 'headers'>): number | undefined => {
-  const text = headers['retry-after']?.trim() ?? '';
+/**
+ * Milliseconds that a response asks to wait. A date, perhaps in seconds since 1970, is measured on the service's clock where
+ * the response tells it. Answers other than 429 may have X-RateLimit-Reset too, and mean nothing by it.
+ */
+export const retryAfterOf = ({ headers, status }: Pick<HttpResponse, 'headers' | 'status'>): number | undefined => {
+  const reset = status === 429 ? (headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']) : undefined;
+  const text = (headers['retry-after'] ?? reset ?? '').trim();
   if (/^\d{1,9}(\.\d{1,6})?$/.test(text)) return Math.min(Number(text) * 1000, longestMs);
-  const [at, now] = [Date.parse(text), Date.parse(headers.date ?? '')];
-  if (!/[a-z]/i.test(text) || Number.isNaN(at)) return undefined;
+  const at = /^\d{10}(\d{3})?$/.test(text)
+    ? Number(text.slice(0, 10)) * 1000
+    : Date.parse(/[a-z]/i.exec(text) ? text : '');
+  const now = Date.parse(headers.date ?? '');
+  if (Number.isNaN(at)) return undefined;
   return Math.min(Math.max(0, at - (Number.isNaN(now) ? Date.now() : now)), longestMs);
 };
 

@@ -2,7 +2,7 @@
 import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import { isObject, parseQuietly } from '../../lib/parse-json.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { retryAfterOf } from './errors.ts';
@@ -58,7 +58,7 @@ export const createGrant =
     };
     try {
       const tokens = await openid.clientCredentialsGrant(config, scope === '' ? {} : { scope });
-      return { accessToken: tokens.access_token, expiresIn: positive(tokens.expires_in) };
+      return { accessToken: tokens.access_token, expiresIn: lifetimeOf(tokens.expires_in) };
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       throw explainRefusal(endpoint, answer, error);
@@ -70,8 +70,8 @@ export const createGrant =
  * id_token, an unusual token_type or content type, or a lifetime as text must not stop a sync.
  */
 const promisedPart = ({ status, body }: HttpResponse): Response => {
-  const { access_token, expires_in, error } = parseObject(body) ?? {};
-  const kept = { access_token, token_type: 'bearer', expires_in: positive(expires_in), error };
+  const { access_token, expires_in, error } = Object(parseQuietly(body));
+  const kept = { access_token, token_type: 'bearer', expires_in: lifetimeOf(expires_in), error };
   return new Response(JSON.stringify(kept), {
     status: status >= 200 && status <= 299 ? 200 : Math.max(400, status),
     headers: { 'content-type': 'application/json' },
@@ -87,15 +87,15 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
 
 const explainAnswer = ({ host, protocol }: URL, answer: HttpResponse): CallsyncError => {
   const { status, body } = answer;
-  const reason = errorCode(parseObject(body)?.error) ?? '';
+  const reason = errorCode(Object(parseQuietly(body)).error) ?? '';
   const said = reason === '' ? `status ${status}` : `status ${status}, ${reason}`;
   const step = nextSteps.get(reason);
-  if (Math.floor(status / 100) === 2 && step === undefined)
-    return transient('TOKEN_MALFORMED', `The token endpoint ${host} answered without an access_token.`);
-  if ([408, 429].includes(status) || status >= 500)
+  if (/status (408|429|[5-9]\d\d)|server_error|temporarily_unavailable/.test(said))
     return transient('TOKEN_UNAVAILABLE', `The token endpoint ${host} is not available (${said}).`, {
       retryAfterMs: retryAfterOf(answer),
     });
+  if (Math.floor(status / 100) === 2 && step === undefined)
+    return transient('TOKEN_MALFORMED', `The token endpoint ${host} answered without an access_token.`);
   if ([404, 405].includes(status))
     return terminal('TOKEN_ENDPOINT_MISSING', `There is no token endpoint at ${host} for that realm (${said}).`);
   if (status === 415 || (status === 400 && step === undefined))
@@ -118,15 +118,11 @@ const nextSteps = new Map([
   ['access_denied', 'Ask the account manager whether this client and this IP address may request tokens.'],
 ]);
 
-const parseObject = (body: Buffer): Record<string, unknown> | undefined => {
-  const value = parseQuietly(body);
-  return isObject(value) ? value : undefined;
-};
-
 /** Only the registered look of an OAuth error code is repeated: free text may hold anything. */
 const errorCode = (value: unknown) => (typeof value === 'string' && /^[a-z_]{3,40}$/.test(value) ? value : undefined);
 
-const positive = (value: unknown): number | undefined => {
-  const seconds = typeof value === 'string' ? Number.parseFloat(value) : value;
-  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
+/** A lifetime in seconds; undefined for anything else, such as a date, or the seconds and milliseconds of one. */
+const lifetimeOf = (value: unknown): number | undefined => {
+  const seconds = Number(value);
+  return seconds > 0 && seconds < 1e9 ? seconds : undefined;
 };

@@ -2,7 +2,7 @@
 
 import { CallsyncError } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
-import { abortable, type BackoffRules, backoffMs, joining, wait } from '../../lib/timing.ts';
+import { abortable, type BackoffRules, backoffMs, joining, type Pause, wait } from '../../lib/timing.ts';
 import { createRefusals } from './errors.ts';
 import type { RequestGrant } from './grant.ts';
 
@@ -23,6 +23,7 @@ interface TokenRules {
   readonly attempts?: number;
   /** Pauses between them; up to 250 ms, doubling to 5 s, by default. */
   readonly backoff?: BackoffRules;
+  readonly pause?: Pause | undefined;
   readonly now?: () => number;
 }
 
@@ -31,50 +32,43 @@ interface TokenRules {
  * token look too young.
  */
 export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules) => {
-  const now = rules.now ?? (() => performance.now());
-  const attempts = rules.attempts ?? 4;
-  const backoff = rules.backoff ?? { baseMs: 250, maxMs: 5_000 };
+  const { attempts = 4, backoff = { baseMs: 250, maxMs: 5_000 }, pause = wait, now = () => performance.now() } = rules;
   let current: Token | undefined;
   let failures = 0;
   let notBefore = 0;
+  let failure: unknown;
   const refusals = createRefusals(now);
 
   const counts = { requests: 0, failures: 0 };
 
-  const requestOnce = async (): Promise<Token> => {
-    const requestedAt = now();
-    counts.requests += 1;
-    const grant = await requestGrant().catch((error: unknown) => {
-      counts.failures += 1;
-      throw error;
-    });
-    const lifetime = grant.expiresIn === undefined ? rules.assumedLifetimeMs : grant.expiresIn * 1000;
-    return { value: grant.accessToken, requestedAt, expiresAt: requestedAt + lifetime };
-  };
-
   const renew = joining(async () => {
     for (let attempt = 0; ; attempt++) {
       // Also failures of other callers, so that work that waits for a token asks for it ever more rarely.
-      if (!usable(current)) await wait(notBefore - now());
+      if (failures > 0 && !usable(current)) await pause(notBefore - now(), undefined, failure);
+      const requestedAt = now();
+      counts.requests++;
       try {
-        current = await requestOnce();
+        const { accessToken, expiresIn } = await requestGrant();
+        const lifetimeMs = expiresIn === undefined ? rules.assumedLifetimeMs : expiresIn * 1000;
+        current = { value: accessToken, requestedAt, expiresAt: requestedAt + lifetimeMs };
         refusals.answered('token');
         failures = 0;
         notBefore = 0;
         return current;
       } catch (cause) {
-        const error = cause instanceof CallsyncError ? refusals.judge(cause, 'token') : cause;
-        const again = error instanceof CallsyncError && error.kind === 'transient' && attempt + 1 < attempts;
-        const askedMs = error instanceof CallsyncError ? error.retryAfterMs : undefined;
-        const pause = backoffMs(failures++, backoff, askedMs);
-        notBefore = now() + Math.max(pause, usable(current) ? 250 : 0);
+        counts.failures++;
+        failure = cause instanceof CallsyncError ? refusals.judge(cause, 'token') : cause;
+        const { kind, retryAfterMs } = failure instanceof CallsyncError ? failure : {};
+        const again = kind === 'transient' && attempt + 1 < attempts;
+        notBefore = now() + Math.max(backoffMs(failures++, backoff, retryAfterMs), usable(current) ? 250 : 0);
         // A request with a valid token uses it, and renews it later.
-        if (!again || usable(current)) throw error;
+        if (!again || usable(current)) throw failure;
       }
     }
   });
 
-  const usable = (token: Token | undefined): boolean => token !== undefined && now() < token.expiresAt - guard(token);
+  const usable = (token: Token | undefined): token is Token =>
+    token !== undefined && now() < token.expiresAt - guard(token);
 
   return {
     /** Requests to the identity provider. */
@@ -82,12 +76,9 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
     /** A token that is good for now. While renewal fails, the current one as long as it lasts. */
     get: async (signal?: AbortSignal) => {
       const token = current;
-      if (token !== undefined && now() < token.expiresAt - margin(token)) return token;
-      if (token !== undefined && usable(token)) {
-        if (now() >= notBefore) renew().catch(() => undefined);
-        return token;
-      }
-      return abortable(renew(), signal);
+      if (!usable(token)) return abortable(renew(), signal);
+      if (now() >= Math.max(notBefore, token.expiresAt - margin(token))) renew().catch(() => undefined);
+      return token;
     },
     /** Forgets the token if it is the rejected token; a newer token stays. */
     invalidate: (rejected: string) => {
@@ -95,11 +86,10 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
     },
     /** A token requested at most `maxAgeMs` ago. */
     fresh: async (maxAgeMs: number, signal?: AbortSignal) => {
-      const token = current;
-      if (token !== undefined && usable(token) && now() - token.requestedAt < maxAgeMs) return token;
+      const isYoung = ({ requestedAt }: Token): boolean => now() - requestedAt < maxAgeMs;
+      if (usable(current) && isYoung(current)) return current;
       const renewed = await abortable(renew(), signal);
-      if (now() - renewed.requestedAt < maxAgeMs) return renewed;
-      return abortable(renew(), signal);
+      return isYoung(renewed) ? renewed : abortable(renew(), signal);
     },
   };
 };

@@ -72,7 +72,7 @@ export interface KeptFacts {
 }
 
 /** Facts that make a later process more careful. Other facts allay a doubt, and the service may have new limits since. */
-const careful = ['cap', 'longest', 'emptyAtEnd', 'leastAtEnd'] as const;
+const careful = ['cap', 'longest', 'emptyShown', 'emptyAtEnd', 'leastAtEnd'] as const;
 /** Then the list is learned anew, because a service changes its limits without a word. */
 const forgetAfterMs = 7 * 86_400_000;
 

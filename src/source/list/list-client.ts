@@ -337,7 +337,7 @@ const readAnswer = (response: HttpResponse, list: ListConfig, learned: Facts): P
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
   const message = `The list of ${host} has another shape than configured: ${where}.`;
-  throw learned.shapeProven ? transient('LIST_SHAPE', message) : terminal('LIST_SHAPE', message);
+  throw learned.shapeProven || learned.emptyShown ? transient('LIST_SHAPE', message) : terminal('LIST_SHAPE', message);
 };
 
 const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { notScanned, readRecord, scanFields } from '../../lib/json-record.ts';
 import * as sign from '../../lib/json-signs.ts';
-import { parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
+import { keepNumbers, parseQuietly, pathKeys, valueAt } from '../../lib/parse-json.ts';
 
 // Bound here: a look into another module for each byte takes as long as the byte.
 const { quote, backslash, comma, colon, openBracket, closeBracket, openBrace, closeBrace, isBlank } = sign;
@@ -56,14 +56,14 @@ export const emptyPage = (envelope: unknown, size = 0): PageBody => ({
 /** Size of the parts of a large page. Values, text and rows of a part take several times its size in memory. */
 const scannedPartBytes = 2 * 1024 * 1024;
 
-/** Texts, and whole numbers of which a double may not hold the last digits: as a cursor they would lead to another place. */
-const longNumbers = /("[^"\\]*(?:\\.[^"\\]*)*")|(?<![-+.\deE])-?\d{16,}(?=\s*[,}\]])/gs;
+/** A double may not hold the last digits of such a whole number: as a cursor it would lead to another place. */
+const isLong = (number: string): boolean => /^-?\d{16,}$/.test(number);
 
 const scannedPage = (body: Buffer, { envelope, spans, isText }: Exclude<ScannedPage, string | undefined>): PageBody => {
   const size = body.length;
   const isLarge = size > largeBytes;
   return {
-    envelope: JSON.parse(envelope.replace(longNumbers, (found, text) => text ?? `"${found}"`)),
+    envelope: JSON.parse(keepNumbers(envelope, /\d{16}/, isLong)),
     size,
     count: spans.length,
     memory: size > sharedBytes ? (body.buffer as ArrayBuffer) : undefined,
