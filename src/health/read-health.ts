@@ -186,24 +186,13 @@ export const beat = async (db: Queryable): Promise<void> => {
   );
 };
 
-/** Verdicts on one warehouse that are not good: of windows that began within `days`. */
-export interface ProofHealth {
-  readonly warehouse: string;
-  readonly unproven: number;
-  /** Of these, proofs that ended within the last minute, because calls were sent again, cut or erased: a comparison follows. */
-  readonly withdrawn: number;
-  /** Of these, proofs that ended earlier, and whose comparison still waits. */
-  readonly waiting: number;
-  readonly suspiciousEmpty: number;
-  /** Seconds since the first of these verdicts; null when there is none. */
-  readonly oldestAge: number | null;
-}
+export type ProofHealth = Awaited<ReturnType<typeof readProofs>>[number];
 
-/** Reads each verdict of `days`, so call it seldom. */
+/** Verdicts on each warehouse that are not good, of windows that began within `days`. Reads each of them, so call it seldom. */
 export const readProofs = async (db: Queryable, input: { warehouses: readonly string[]; days: number }) => {
   const now = nowMicros();
   const latest = await latestVerdicts(db, { from: now - input.days * dayMicros, to: now });
-  return input.warehouses.map((warehouse): ProofHealth => {
+  return input.warehouses.map((warehouse) => {
     const bad = latest.filter((one) => one.warehouse === warehouse && !isGood(one));
     const unproven = bad.filter(({ outcome }) => outcome === 'unproven').length;
     const withdrawn = bad.filter(isWithdrawn);
@@ -211,9 +200,12 @@ export const readProofs = async (db: Queryable, input: { warehouses: readonly st
     return {
       warehouse,
       unproven,
+      /** Of these, proofs that ended within the last minute, because calls were sent again, cut or erased: a comparison follows. */
       withdrawn: withdrawn.length - waiting,
+      /** Of these, proofs that ended earlier, and whose comparison still waits. */
       waiting,
       suspiciousEmpty: bad.length - unproven,
+      /** Seconds since the first of these verdicts; null when there is none. */
       oldestAge: bad.length === 0 ? null : (now - Math.min(...bad.map(({ compared_at: at }) => at))) / 1_000_000,
     };
   });

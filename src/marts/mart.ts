@@ -90,27 +90,23 @@ export const openAll = (text: string): string => text.trim().replaceAll(/^(?=\w+
 // Differences between the dialects of marts: PostgreSQL, GoogleSQL, and dbt, whose macros choose between the two.
 // Everything else in a definition is SQL for both.
 
-/** Building blocks of a definition: the fragments of a dialect, its relations, and the settings. */
-export interface MartDialect extends Omit<Fragments, 'day' | 'day_start' | 'hour'> {
-  /** A table of callsync. */
-  table(name: string): string;
-  /** Another mart. */
-  mart(name: string): string;
-  /** The business day of an instant. */
-  day(instant: string): string;
-  hour(instant: string): string;
-  day_start(day: string): string;
-  /** Side of the agent by an expression of the direction; null where it is unknown. */
-  agent_side(direction: string): string;
-  /** Seconds of one unit of a field; null while its unit is unknown. */
-  factor(field: string): string;
-  silence_gap(): string;
-  repeat_days(): string;
-  /** `, …` of the configured keys: their texts by call from rows of key and value, and the typed columns of those. */
-  field_pivots(): string;
-  /** Condition on the rows of key and value: they are of a configured key. */
-  field_keys(): string;
-  field_columns(relation: string): string;
+type Named = 'table' | 'mart' | 'day' | 'hour' | 'day_start' | 'agent_side' | 'factor' | 'field_columns';
+type Configured = 'silence_gap' | 'repeat_days' | 'field_pivots' | 'field_keys';
+
+/**
+ * Building blocks of a definition: the fragments of a dialect, its relations, and the settings.
+ * `table`: a table of callsync; `mart`: another mart.
+ * `day`: the business day of an instant.
+ * `agent_side`: side of the agent by an expression of the direction; null where it is unknown.
+ * `factor`: seconds of one unit of a field; null while its unit is unknown.
+ * `field_pivots`: `, …` of the configured keys: their texts by call from rows of key and value, and the typed columns of those.
+ * `field_keys`: condition on the rows of key and value: they are of a configured key.
+ * `field_columns`: those of the configured keys in a relation.
+ */
+export interface MartDialect
+  extends Omit<Fragments, 'day' | 'day_start' | 'hour'>,
+    Record<Named, (x: string) => string>,
+    Record<Configured, () => string> {
   /** Joins of each configured key to a call `c`; absent where mart field_texts has them all. */
   field_joins?(): string;
   /** Joins rows that `query` makes of each call to the calls `c`. Relations in it must fulfil the condition `isOfCall`. */

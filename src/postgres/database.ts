@@ -56,15 +56,7 @@ export interface Transaction extends Queryable {
   readonly client: pg.PoolClient;
 }
 
-export interface Database extends Queryable {
-  /** Schema that unqualified names resolve to. */
-  readonly schema: string;
-  /** For work with connections of its own, such as session locks and writes of the receiver. */
-  readonly pool: pg.Pool;
-  /** Commits when `work` resolves, rolls back when it throws. @param finds all its statements find rows by their keys: see `begins`. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, finds?: Finds): Promise<T>;
-  close(): Promise<void>;
-}
+export type Database = ReturnType<typeof openDatabase>;
 
 const defaultStatementMs = 120_000;
 /** Between the server's own end of a statement and ours, which needs no answer. */
@@ -72,14 +64,17 @@ const graceMs = 10_000;
 const keepAliveMs = 10_000;
 
 /** Nothing connects before the first statement. */
-export const openDatabase = (options: PoolOptions): Database => {
+export const openDatabase = (options: PoolOptions) => {
   const { purpose, schema } = options;
   const pool = openPool(options);
   return {
     ...queryableOn(pool, purpose),
+    /** Schema that unqualified names resolve to. */
     schema,
+    /** For work with connections of its own, such as session locks and writes of the receiver. */
     pool,
-    transaction: (work, finds = 'anyhow') =>
+    /** Commits when `work` resolves, rolls back when it throws. @param finds all its statements find rows by their keys: see `begins`. */
+    transaction: <T>(work: (tx: Transaction) => Promise<T>, finds: Finds = 'anyhow') =>
       inTransaction(pool, purpose, (client) => work({ ...queryableOn(client, purpose), client }), begins[finds]),
     close: () => pool.end(),
   };

@@ -1,34 +1,24 @@
 /** Differences between the SQL dialects of marts; each kind of warehouse has its own. */
 
-/** Expressions made from expressions. Each is a function of texts, so that dbt's macros are generated from it. */
-export interface Fragments {
-  readonly float: (x: string) => string;
-  readonly int: (x: string) => string;
-  readonly text: (x: string) => string;
-  /** The calendar day of an instant in a time zone. */
-  readonly day: (instant: string, zone: string) => string;
-  /** The hour of an instant in a time zone, 0 to 23. */
-  readonly hour: (instant: string, zone: string) => string;
-  /** The instant at which a calendar day begins in a time zone. */
-  readonly day_start: (day: string, zone: string) => string;
-  readonly next_day: (day: string) => string;
-  /** The Monday of a day's week. */
-  readonly week: (day: string) => string;
-  readonly days_between: (from: string, to: string) => string;
-  /** The last instant before this one. */
-  readonly just_before: (instant: string) => string;
-  readonly seconds_between: (from: string, to: string) => string;
-  /** Texts joined by line feeds. */
-  readonly lines: (text: string, order: string) => string;
-  /** A join of every day from the first to the last: column `business_day`. */
-  readonly each_day: (first: string, last: string) => string;
-  /** A number as people write it, as digits with a point; null for other texts. Blanks, apostrophes or `other` part groups of three. */
-  readonly plain_number: (text: string, decimal: string, other: string) => string;
-  readonly as_numeric: (text: string) => string;
-  readonly as_integer: (text: string) => string;
-  readonly as_boolean: (text: string) => string;
-  readonly as_date: (text: string) => string;
-}
+type Cast = 'float' | 'int' | 'text' | 'as_numeric' | 'as_integer' | 'as_boolean' | 'as_date';
+type InTimeZone = 'day' | 'hour' | 'day_start';
+
+/**
+ * Expressions made from expressions. Each is a function of texts, so that dbt's macros are generated from it.
+ * `as_…`: null for a text that is no such value.
+ * `day` and `hour` (0 to 23) of an instant in a time zone; `day_start`: the instant at which a calendar day begins there.
+ * `week`: the Monday of a day's week. `just_before`: the last instant before this one.
+ * `lines`: texts in an order, joined by line feeds.
+ * `each_day`: a join of every day from the first to the last, column `business_day`.
+ * `plain_number`: a number as people write it, as digits with a point; null for other texts. Blanks, apostrophes or `other` part groups of three.
+ */
+export type Fragments = Readonly<
+  Record<Cast | 'next_day' | 'week' | 'just_before', (x: string) => string> &
+    Record<InTimeZone, (moment: string, zone: string) => string> &
+    Record<'days_between' | 'seconds_between' | 'each_day', (from: string, to: string) => string> &
+    Record<'lines', (text: string, order: string) => string> &
+    Record<'plain_number', (text: string, decimal: string, other: string) => string>
+>;
 
 /** `as_boolean` where LOWER and TRIM are as in the standard. */
 export const asBoolean = (text: string): string =>

@@ -16,13 +16,7 @@ import {
 } from '../../store/windows/verdicts.ts';
 import { firstReadInstant, listReadRanges } from '../../store/windows/windows.ts';
 
-export interface JudgedDay extends Range {
-  /** Every warehouse has a good verdict for all of it, given since the present ledger began. */
-  readonly judged: boolean;
-  /** Microseconds, 0 = never: when a verdict was last given, and when the rows of every warehouse were last compared. */
-  readonly attemptedAt: number;
-  readonly rowsAt: number;
-}
+export type JudgedDay = Awaited<ReturnType<typeof listDays>>[number];
 
 /** The whole UTC days before `to` of which something was read, oldest first. @throws CallsyncError of the store. */
 export const listDays = async (store: Store, input: { axis: string; warehouses: readonly string[]; to: number }) => {
@@ -33,7 +27,7 @@ export const listDays = async (store: Store, input: { axis: string; warehouses: 
   const read = await listReadRanges(store, span);
   const unjudged = await listUnjudged(store, { ...input, range: span });
   const verdicts = (await latestVerdicts(store, span)).filter(({ axis }) => axis === input.axis);
-  const days: JudgedDay[] = [];
+  const days = [];
   for (let from = span.from; from < span.to; from += day) {
     const window = { from, to: from + day };
     if (intersect([window], read).length === 0) continue;
@@ -43,7 +37,9 @@ export const listDays = async (store: Store, input: { axis: string; warehouses: 
     );
     days.push({
       ...window,
+      /** Every warehouse has a good verdict for all of it, given since the present ledger began. */
       judged: intersect([window], unjudged).length === 0,
+      /** Microseconds, 0 = never: when a verdict was last given, and when the rows of every warehouse were last compared. */
       attemptedAt: Math.max(0, ...mine.map(comparedAt)),
       rowsAt: Math.min(...rows),
     });

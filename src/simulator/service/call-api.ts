@@ -171,15 +171,7 @@ export const answerCallApi = async (exchange: Exchange, parts: CallApiParts, num
 
 // Finds the calls of one page.
 
-interface Page {
-  readonly indices: readonly number[];
-  /** Number of matches that the service reports. */
-  readonly total: number;
-  /** Where a cursor would continue; undefined on the last page. */
-  readonly next: readonly [number, number] | undefined;
-  /** The cursor that led here has expired. */
-  readonly hasExpired?: boolean;
-}
+type Page = ReturnType<typeof selectPage>;
 
 interface PageOptions {
   readonly settings: SimulatorSettings;
@@ -193,7 +185,7 @@ interface PageOptions {
 type Entry = readonly [key: number, index: number];
 
 /** Arranges all calls that match, then cuts. */
-const selectPage = (world: World, query: ListQuery, options: PageOptions): Page => {
+const selectPage = (world: World, query: ListQuery, options: PageOptions) => {
   const { settings, dialect, at } = options;
   const { seed, quirks } = settings;
   const { doubledShare, gaps, countLagSeconds, totals } = quirks;
@@ -215,6 +207,7 @@ const selectPage = (world: World, query: ListQuery, options: PageOptions): Page 
   const matching = dialect.capTotal === 'capped' ? Math.min(counted, dialect.cap ?? counted) : counted;
   return {
     indices: shown.map((entry) => entry[1]),
+    /** Number of matches that the service reports. */
     total: {
       true: matching,
       half: Math.ceil(matching / 2),
@@ -254,7 +247,10 @@ const sizeOf = ({ size }: ListQuery, { settings: { seed, quirks }, number }: Pag
   return Math.min(asked, quirks.pageMost ?? asked);
 };
 
-/** Where the cursor of a page leads, behind its last shown record. */
+/**
+ * `next`: where the cursor of a page leads, behind its last shown record; undefined on the last page.
+ * `hasExpired`: the cursor that led here has expired.
+ */
 const leadOn = (last: Entry | undefined, isMore: boolean, { after }: ListQuery, { settings, dialect }: PageOptions) => {
   const { seed, quirks } = settings;
   const { cursors } = quirks;

@@ -9,14 +9,7 @@
 import { dayMs } from '../../lib/timestamps.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 
-interface QuotaLimits {
-  readonly jobsPerDay: number;
-  /** Shortest time between two commits, in milliseconds. A table without partitions allows 5 metadata updates in 10 s, and a commit makes one. */
-  readonly spacingMs: number;
-  readonly commitIntervalMs: number;
-  /** Time between two commits that change existing calls. */
-  readonly changesIntervalMs: number;
-}
+type QuotaLimits = ReturnType<typeof limitsOf>;
 
 /** The commits of ten minutes, so that a day fits in 144 entries. */
 interface SpentCommits {
@@ -42,12 +35,14 @@ const steadyShare = 0.98;
 const defaultChangesIntervalS = 600;
 
 /** An emulator has no quotas, only the interval. */
-export const limitsOf = (config: BigqueryWarehouseConfig): QuotaLimits => {
+export const limitsOf = (config: BigqueryWarehouseConfig) => {
   const isEmulated = config.api_endpoint !== undefined;
   return {
     jobsPerDay: isEmulated ? Number.POSITIVE_INFINITY : config.quota.jobs_per_day,
+    /** Shortest time between two commits, in milliseconds. A table without partitions allows 5 metadata updates in 10 s, and a commit makes one. */
     spacingMs: isEmulated ? 0 : 2_500,
     commitIntervalMs: config.commit_interval_s * 1000,
+    /** Time between two commits that change existing calls. */
     changesIntervalMs: (config.changes_interval_s ?? (isEmulated ? 0 : defaultChangesIntervalS)) * 1000,
   };
 };

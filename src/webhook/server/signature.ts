@@ -6,12 +6,7 @@ import { type FileContents, readFiles, watchFiles } from '../../lib/file-watch.t
 import { bareSecret } from '../../lib/secret.ts';
 import type { ReceiverLog } from './receiver-log.ts';
 
-interface SigningKey {
-  readonly name: string;
-  readonly secret: Buffer;
-  /** The webhooks that it verifies; undefined = all. */
-  readonly hookIds: ReadonlySet<string> | undefined;
-}
+type SigningKey = NonNullable<ReturnType<typeof keyOf>>;
 
 export type RejectReason = 'signature_absent' | 'signature_malformed' | 'signature_wrong' | 'hook_refused' | 'address';
 
@@ -136,7 +131,8 @@ const refuseEmpty = (entry: SigningSecretConfig): never => {
   });
 };
 
-const keyOf = (entry: SigningSecretConfig, contents: FileContents): SigningKey | undefined => {
+/** `hookIds` = the webhooks that it verifies; undefined = all. */
+const keyOf = (entry: SigningSecretConfig, contents: FileContents) => {
   const given = entry.secret_file === undefined ? Buffer.from(entry.secret ?? '') : contents.get(entry.secret_file);
   const secret = bareSecret(given ?? Buffer.alloc(0));
   if (secret.length === 0) return undefined;
