@@ -95,13 +95,14 @@ type Configured = 'silence_gap' | 'repeat_days' | 'field_pivots' | 'field_keys';
 
 /**
  * Building blocks of a definition: the fragments of a dialect, its relations, and the settings.
- * `table`: a table of callsync; `mart`: another mart.
- * `day`: the business day of an instant.
- * `agent_side`: side of the agent by an expression of the direction; null where it is unknown.
- * `factor`: seconds of one unit of a field; null while its unit is unknown.
- * `field_pivots`: `, …` of the configured keys: their texts by call from rows of key and value, and the typed columns of those.
- * `field_keys`: condition on the rows of key and value: they are of a configured key.
- * `field_columns`: those of the configured keys in a relation.
+ * `table` = a table of callsync.
+ * `mart` = another mart.
+ * `day` = the business day of an instant.
+ * `agent_side` = side of the agent by an expression of the direction, null where it is unknown.
+ * `factor` = seconds of one unit of a field, null while its unit is unknown.
+ * `field_pivots` = `, …` of the configured keys: their texts by call from rows of key and value, and the typed columns of those.
+ * `field_keys` = condition on the rows of key and value that they are of a configured key.
+ * `field_columns` = those of the configured keys in a relation.
  */
 export interface MartDialect
   extends Omit<Fragments, 'day' | 'day_start' | 'hour'>,

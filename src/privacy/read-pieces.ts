@@ -42,13 +42,10 @@ export class Budget {
   }
 }
 
-/** Digits of "20 6", with a bit for each length at which a group ends. */
-export interface Groups {
-  readonly text: string;
-  readonly ends: number;
-}
+export type Groups = ReturnType<typeof readGroups>;
 
-const readGroups = (heard: string): Groups => {
+/** Digits of "20 6", with a bit for each length at which a group ends. */
+const readGroups = (heard: string) => {
   let [text, ends] = ['', 0];
   for (const group of heard.split(' ')) {
     text += group;

@@ -5,12 +5,14 @@ type InTimeZone = 'day' | 'hour' | 'day_start';
 
 /**
  * Expressions made from expressions. Each is a function of texts, so that dbt's macros are generated from it.
- * `as_…`: null for a text that is no such value.
- * `day` and `hour` (0 to 23) of an instant in a time zone; `day_start`: the instant at which a calendar day begins there.
- * `week`: the Monday of a day's week. `just_before`: the last instant before this one.
- * `lines`: texts in an order, joined by line feeds.
- * `each_day`: a join of every day from the first to the last, column `business_day`.
- * `plain_number`: a number as people write it, as digits with a point; null for other texts. Blanks, apostrophes or `other` part groups of three.
+ * `as_…` = null for a text that is no such value.
+ * `day` and `hour` (0 to 23) = those of an instant in a time zone.
+ * `day_start` = the instant at which a calendar day begins in a time zone.
+ * `week` = the Monday of a day's week.
+ * `just_before` = the last instant before this one.
+ * `lines` = texts in an order, joined by line feeds.
+ * `each_day` = a join of every day from the first to the last, column `business_day`.
+ * `plain_number` = a number as people write it, as digits with a point, null for other texts. Blanks, apostrophes or `other` part groups of three.
  */
 export type Fragments = Readonly<
   Record<Cast | 'next_day' | 'week' | 'just_before', (x: string) => string> &

@@ -72,14 +72,7 @@ export interface TranscriptSearch {
   find(request: SearchRequest): Promise<SearchResult>;
 }
 
-/** A word as typed, or the text between quotes. */
-export interface SearchTerm {
-  readonly text: string;
-  readonly isPhrase: boolean;
-  /** Also words that begin with its stem. */
-  readonly isPrefix: boolean;
-  readonly isExcluded: boolean;
-}
+export type SearchTerm = ReturnType<typeof toTerm>;
 
 export const hitsPerCall = 3;
 
@@ -99,7 +92,8 @@ export const readSearchText = (text: string): readonly (readonly SearchTerm[])[]
   });
 };
 
-const toTerm = (term: string): SearchTerm => ({
+/** A word as typed, or the text between quotes. `isPrefix` = also words that begin with its stem. */
+const toTerm = (term: string) => ({
   text: term.replace(/^-/u, '').replaceAll('"', ''),
   isPhrase: /^-?"/u.test(term),
   isPrefix: /^[^"]*\*$/u.test(term),

@@ -236,15 +236,7 @@ const healLedger = async ({ store, say }: LedgerCheckDeps, epoch: number, compar
 
 // Compares the loads of ledger and warehouse. A load that only one side has was lost by the other.
 
-interface Comparison {
-  /**
-   * Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. Where calls are stored under
-   * their dates, all of them, if the warehouse was never compared before: then the ledger does not know these dates.
-   */
-  readonly unknown: readonly StoredLoad[];
-  /** Loads that the ledger knows to be committed and the warehouse lacks. */
-  readonly lost: Awaited<ReturnType<typeof findLost>>;
-}
+type Comparison = Awaited<ReturnType<typeof compare>>;
 
 /** Least number of loads to compare, of any age. */
 const comparedLoads = 1_000;
@@ -283,7 +275,12 @@ const listForgotten = async (store: Store, warehouse: Warehouse, loads: readonly
   return ids.slice(0, limit);
 };
 
-const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
+/**
+ * `unknown` = loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. Where calls are stored
+ * under their dates, all of them, if the warehouse was never compared before: then the ledger does not know these dates.
+ * `lost` = loads that the ledger knows to be committed and the warehouse lacks.
+ */
+const compare = async (store: Store, warehouse: Warehouse, epoch: number) => {
   const { restore, traits } = warehouse;
   if (restore === undefined) return { unknown: [], lost: undefined };
   const last = await history.lastComparison(store, warehouse.name);

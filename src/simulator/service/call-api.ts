@@ -248,8 +248,8 @@ const sizeOf = ({ size }: ListQuery, { settings: { seed, quirks }, number }: Pag
 };
 
 /**
- * `next`: where the cursor of a page leads, behind its last shown record; undefined on the last page.
- * `hasExpired`: the cursor that led here has expired.
+ * `next` = where the cursor of a page leads, behind its last shown record, undefined on the last page.
+ * `hasExpired` = the cursor that led here has expired.
  */
 const leadOn = (last: Entry | undefined, isMore: boolean, { after }: ListQuery, { settings, dialect }: PageOptions) => {
   const { seed, quirks } = settings;

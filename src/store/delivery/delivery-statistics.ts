@@ -10,18 +10,7 @@ export type DeliveryStatistics = Readonly<Record<'calls' | Way | 'missing', numb
 /** `from` = start of the UTC day of the call's own time. */
 export type DayDeliveries = DeliveryStatistics & { readonly from: number };
 
-export interface WebhookQuality {
-  /** Calls that ended processing before this are not judged: no webhook was received yet. */
-  readonly since: number | null;
-  /** Calls that should have come by webhook, and the number that came only by poll. */
-  readonly expected: number;
-  readonly lost: number;
-  /** Share of the expected calls that were lost; null when none was expected. */
-  readonly lossRate: number | null;
-  /** Seconds from the end of processing to the first webhook: median and 95th percentile. */
-  readonly lagP50: number | null;
-  readonly lagP95: number | null;
-}
+export type WebhookQuality = Awaited<ReturnType<typeof measureWebhooks>>;
 
 /** Of the ledger's rows: those of which the service sends a webhook. */
 export const isSent = sql`substr(fields->'status'->>2, ${orderLength + 1}) = ANY(${sentStatuses})`;
@@ -39,16 +28,23 @@ export const readDeliveryStatistics = async (db: Queryable, range: { readonly fr
             count(*) FILTER (WHERE source_deleted_at IS NOT NULL) AS missing
        FROM ledger WHERE ${inRange(range)} GROUP BY 1 ORDER BY 1`;
 
+type Counted = Readonly<Record<'expected' | 'lost', number>>;
+
 /**
  * Loss and lag of webhooks over qualified and void calls. Processing of these calls ended after the first delivery,
  * or after `since`, and before `until`.
+ * `since` = calls that ended processing before this are not judged: no webhook was received yet.
+ * `expected` = calls that should have come by webhook.
+ * `lost` = the number that came only by poll.
+ * `lossRate` = share of the expected calls that were lost, null when none was expected.
+ * `lagP50`, `lagP95` = seconds from the end of processing to the first webhook: median and 95th percentile.
  */
 export const measureWebhooks = async (
   db: Queryable,
   input: { readonly from: number; readonly to: number; readonly until: number; readonly since?: number },
-): Promise<WebhookQuality> => {
+) => {
   const since = input.since ?? (await firstWebhook(db));
-  const measured = await db.row<Omit<WebhookQuality, 'since'>>`WITH sent AS (
+  const measured = await db.row<Counted & Record<'lossRate' | 'lagP50' | 'lagP95', number | null>>`WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
         WHERE ${inRange(input)} AND ${isSent}
           AND coalesce(processed_at, call_timestamp) >= ${toTimestamp(since)}

@@ -2,22 +2,16 @@
 import { type Queryable, toTimestamp } from '../../postgres/database.ts';
 import { isSent } from '../delivery/delivery-statistics.ts';
 
-export interface Overlap {
-  readonly from: number;
-  readonly to: number;
-  readonly both: number;
-  /** Came by webhook, but the list does not show them. */
-  readonly webhookOnly: number;
-  /** Listed with a status that is sent to webhooks, but did not come by webhook. */
-  readonly pollOnly: number;
-}
+export type Overlap = Awaited<ReturnType<typeof measureOverlap>>;
 
 /**
  * Compares calls whose processing ended in the range, or whose own time is in it. A webhook record has no end of
  * processing: a later delivery may belong to a later listing.
+ * `webhookOnly` = came by webhook, but the list does not show them.
+ * `pollOnly` = listed with a status that is sent to webhooks, but did not come by webhook.
  */
 export const measureOverlap = async (db: Queryable, range: { readonly from: number; readonly to: number }) => {
-  const counts = await db.row<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>`
+  const counts = await db.row<Readonly<Record<'both' | 'webhookOnly' | 'pollOnly', number>>>`
       SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp(range.to)}) AS "webhookOnly",
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL AND ${isSent}) AS "pollOnly"

@@ -23,12 +23,6 @@ export class BodyError extends Error {
   }
 }
 
-interface HeldBody {
-  readonly body: Buffer;
-  /** Gives its bytes back; to be called once the delivery is answered. */
-  release(): void;
-}
-
 export type BodyReader = ReturnType<typeof createBodyReader>;
 
 interface ComingBody {
@@ -151,8 +145,9 @@ const free = ({ length, buffer }: Buffer): void => {
   if (length === buffer.byteLength) nowhere.postMessage(undefined, [buffer as ArrayBuffer]);
 };
 
-const collect = (bodies: SharedBodies, request: IncomingMessage, sender: string): Promise<HeldBody> =>
-  new Promise((resolve, reject) => {
+/** `release` gives the bytes of the body back; to be called once the delivery is answered. */
+const collect = (bodies: SharedBodies, request: IncomingMessage, sender: string) =>
+  new Promise<{ readonly body: Buffer; release(): void }>((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
     let taken = overheadBytes;

@@ -23,11 +23,7 @@ interface VerifyInput {
   readonly allowUnsigned: boolean;
 }
 
-export interface Verifier {
-  /** Fault of the header alone, found before the body is read. */
-  checkHeader(input: Omit<VerifyInput, 'body'>): RejectReason | undefined;
-  verify(input: VerifyInput): Verdict;
-}
+export type Verifier = typeof signatureVerifier;
 
 const signaturePattern = /^sha256=[0-9a-f]{64}$/;
 
@@ -38,8 +34,8 @@ const isWellFormed = (signature: string | undefined): signature is string =>
 const passesUnsigned = ({ signature, keys, allowUnsigned }: Omit<VerifyInput, 'body'>): boolean =>
   allowUnsigned && (signature === undefined || keys.length === 0);
 
-/** Absent or malformed signatures are refused without their body: reading it and hashing it would cost an attacker nothing. */
-const checkHeader: Verifier['checkHeader'] = (input) => {
+/** Fault of the header alone. Absent or malformed signatures are refused without their body: reading it and hashing it would cost an attacker nothing. */
+const checkHeader = (input: Omit<VerifyInput, 'body'>): RejectReason | undefined => {
   if (passesUnsigned(input) || isWellFormed(input.signature)) return undefined;
   return input.signature === undefined ? 'signature_absent' : 'signature_malformed';
 };
@@ -48,7 +44,7 @@ const checkHeader: Verifier['checkHeader'] = (input) => {
  * Evaluates every key, and compares digests of one length in constant time. The time of an answer therefore reveals
  * nothing about the secrets.
  */
-const verify: Verifier['verify'] = (input) => {
+const verify = (input: VerifyInput): Verdict => {
   const { body, signature, hookId, keys } = input;
   const wellFormed = isWellFormed(signature);
   const given = wellFormed ? Buffer.from(signature.slice('sha256='.length), 'hex') : Buffer.alloc(32);
@@ -65,7 +61,7 @@ const verify: Verifier['verify'] = (input) => {
   return { ok: false, reason: checkHeader(input) ?? (keyOfAnotherHook ? 'hook_refused' : 'signature_wrong') };
 };
 
-export const signatureVerifier: Verifier = { checkHeader, verify };
+export const signatureVerifier = { checkHeader, verify };
 
 /** The keys in force; they follow their files while the receiver runs. */
 export type SigningKeys = ReturnType<typeof openSigningKeys>;
