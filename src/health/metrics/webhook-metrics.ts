@@ -7,12 +7,7 @@ export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 /** Values of the receiver's gauges, read at every scrape. */
 interface ReceiverGauges {
   readonly inflightBytes: number;
-  readonly spool: {
-    readonly records: number;
-    readonly bytes: number;
-    readonly parked: number;
-    readonly oldest: Date | undefined;
-  };
+  readonly spool: Readonly<Record<'records' | 'bytes' | 'parked', number>> & { readonly oldest: Date | undefined };
   readonly storeUsable: boolean;
 }
 

@@ -249,13 +249,9 @@ const readCalls = async (tx: Transaction, warehouse: string, ids: readonly strin
   });
 };
 
-export interface PlannedLoad {
-  readonly loadId: string;
-  readonly warehouse: string;
-  readonly epoch: number;
-  readonly flattenVersion: number;
-  readonly origin: string;
-}
+export type PlannedLoad = Readonly<
+  Record<'loadId' | 'warehouse' | 'origin', string> & Record<'epoch' | 'flattenVersion', number>
+>;
 
 interface LoadEntry {
   readonly callId: string;

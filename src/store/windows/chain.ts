@@ -45,12 +45,7 @@ export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]) =
 const keyIdOf = (secret: Buffer): string => createHash('sha256').update(secret).digest('hex').slice(0, 16);
 
 /** A restored ledger begins a new chain, under its new epoch. */
-interface ChainHead {
-  readonly warehouse: string;
-  readonly ledger_epoch: number;
-  readonly verdict_id: number;
-  readonly digest: string;
-}
+type ChainHead = Readonly<Record<'warehouse' | 'digest', string> & Record<'ledger_epoch' | 'verdict_id', number>>;
 
 /** The heads in the file; none where there is no file. @throws CallsyncError PROOF_HEADS */
 export const readChainHeads = async (path: string): Promise<readonly ChainHead[]> => {
