@@ -19,11 +19,12 @@ export const openSource = (services: Services, store?: Store, own?: RequestLimit
   const { source, sync } = services.config;
   const rules = requestLimitRules(source);
   const slots = store && createSharedSlots(store, { ...rules, name: 'source', liveIdleMs, spanMs: limitSpanMs(rules) });
-  const limiter = slots === undefined ? own : createRequestLimiter(slots, rules);
+  const pause = pauseOf(services);
+  const limiter = slots === undefined ? own : createRequestLimiter(slots, rules, pause);
   const kept = store && {
     proof: memoryOf<true>(store, 'source_answered', services.config),
     facts: factMemoryOf(store, services.config),
-    pause: pauseOf(services),
+    pause,
   };
   const opened = createSource(source, { limiter, ...kept, clockSkewMs: sync.clock_skew });
   services.defer(() => opened.close());
@@ -41,7 +42,7 @@ const pauseOf = ({ log, stopping }: Services): Pause => {
       tellAt = Date.now() + tellEveryMs;
       log('the service fails; callsync asks it again', { error: failure });
     }
-    await wait(ms, AbortSignal.any([stopping, signal ?? stopping])).catch(() => {
+    await wait(ms, isUsual && ms < 1_000 ? signal : AbortSignal.any([stopping, signal ?? stopping])).catch(() => {
       throw signal?.aborted ? signal.reason : failure;
     });
   };

@@ -27,8 +27,7 @@ const secretsOf = (settings: SimulatorSettings) => {
   const generated = randomBytes(24).toString('hex');
   return {
     client: settings.tokens.clientSecret ?? randomBytes(24).toString('hex'),
-    signing: (): string | undefined =>
-      settings.webhooks.secret === null ? undefined : (settings.webhooks.secret ?? generated),
+    signing: () => (settings.webhooks.secret === null ? undefined : (settings.webhooks.secret ?? generated)),
   };
 };
 
@@ -229,15 +228,15 @@ const keepCalls = (file: string, world: World, sender: WebhookSender): void => {
 
 // Runs a simulator until it is told to stop; for the `simulate` command and the child process.
 
-/** Starts a simulator, reports its addresses, and resolves after `signal` aborted and every socket is closed. */
-export const runSimulator = async (input: {
-  readonly options: SimulatorOptions;
-  /** Called once all servers listen. */
-  readonly onReady: (addresses: SimulatorAddresses) => void;
-  /** Ends the run. */
-  readonly signal: AbortSignal;
-}): Promise<void> => {
-  const { options, onReady, signal } = input;
+/**
+ * Starts a simulator, reports its addresses once all servers listen, and resolves after `signal` aborted and every socket
+ * is closed.
+ */
+export const runSimulator = async (
+  options: SimulatorOptions,
+  signal: AbortSignal,
+  onReady: (addresses: SimulatorAddresses) => void,
+): Promise<void> => {
   const simulator = await startSimulator(options);
   onReady(simulator.addresses);
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

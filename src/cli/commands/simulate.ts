@@ -75,13 +75,9 @@ const writeSecrets = (folder: string, addresses: SimulatorAddresses): void => {
 const run = async (options: SimulateOptions): Promise<void> => {
   const settings = settingsOf(options);
   try {
-    await runSimulator({
-      options: settings,
-      signal: untilStopped().signal,
-      onReady: (addresses) => {
-        if (options.secrets !== undefined) writeSecrets(options.secrets, addresses);
-        print(options, addresses, render(addresses));
-      },
+    await runSimulator(settings, untilStopped().signal, (addresses) => {
+      if (options.secrets !== undefined) writeSecrets(options.secrets, addresses);
+      print(options, addresses, render(addresses));
     });
   } catch (cause) {
     const { code } = cause as { code?: string };

@@ -9,11 +9,8 @@ const stopping = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.once(signal, () => stopping.abort());
 
 try {
-  await runSimulator({
-    options: JSON.parse(process.env.CALLSYNC_SIMULATOR ?? '{}') as SimulatorOptions,
-    onReady: (addresses) => process.send?.(addresses),
-    signal: stopping.signal,
-  });
+  const options = JSON.parse(process.env.CALLSYNC_SIMULATOR ?? '{}') as SimulatorOptions;
+  await runSimulator(options, stopping.signal, (addresses) => process.send?.(addresses));
   process.exit(0);
 } catch (error) {
   process.stderr.write(`simulator: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -1,6 +1,7 @@
 /** Limits requests in a rolling window, such as 40 in any 10 seconds. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { spacingOf, wait } from '../../lib/timing.ts';
+import { transient } from '../../lib/errors.ts';
+import { type Pause, spacingOf, wait } from '../../lib/timing.ts';
 
 /** Live work (sync, re-reads of single calls) has a share of the limit that nothing else may use. */
 const liveWork = new AsyncLocalStorage<true>();
@@ -32,7 +33,8 @@ type SlotSource = ReturnType<typeof createLocalSlots>;
  * Waits for granted slots. A slot that a busy process used late moves to the time of its use, so that the service
  * never sees too many requests. A slot within a later block stays unused.
  */
-export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules) => {
+export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules, pause: Pause = wait) => {
+  const blocked = transient('SERVICE_RATE_LIMIT', 'The service allows no request yet.');
   const tolerance = marginMs(rules) / 4;
   return {
     /** Resolves when one request may be sent, with the time of its slot on the clock of the slots. */
@@ -40,7 +42,7 @@ export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules
       for (;;) {
         const asked = performance.now();
         const { waitMs, at } = await slots.grant(liveWork.getStore() === true);
-        if (waitMs > 0) await wait(waitMs, signal);
+        if (waitMs > 0) await pause(waitMs, signal, blocked);
         else signal?.throwIfAborted();
         if (waitMs > 0 && (await slots.isBlocked(at))) continue;
         const late = performance.now() - (asked + waitMs);
