@@ -34,7 +34,7 @@ test('ends with the truth intact and every settled day proven', async () => {
   const result = JSON.parse(first.stdout().trim().split('\n').at(-1) ?? '');
   expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
   expect(result.truth.calls).toBeGreaterThan(130);
-  expect(result.rows.calls).toBe(result.calls);
+  expect([result.rows.calls, result.rows.verdicts >= result.proof.newest.length]).toEqual([result.calls, true]);
   expect(result.proof).toMatchObject({ warehouse: 'postgres', level: 'rows', days: result.proof.proven });
   expect(result.proof.days).toBeGreaterThanOrEqual(29);
   expect(result.proof.calls).toBeGreaterThan(100);

@@ -25,6 +25,7 @@ import { startBigQueryEmulator } from '../../local/bigquery-emulator.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
+import { unloadedVerdicts } from '../../store/windows/verdicts.ts';
 import { countRows } from '../../warehouse/content-hash.ts';
 import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-files.ts';
 import type { SimulatorControl } from '../control/local-control.ts';
@@ -184,6 +185,8 @@ export const runDemo = async (options: DemoOptions) => {
       broken = { ...brokenRows, found: Math.max(missing + different, healed), healed };
     }
     const proof = await readProof(days, warehouse.name);
+    const until = Date.now() + catchUpDeadlineMs;
+    while (Date.now() < until && (await unloadedVerdicts(store, warehouse.name, 1)).length > 0) await delay(pollMs);
     endPhase('prove');
 
     const rows = await countRows(warehouse, config.warehouses[warehouse.name]?.documents);
