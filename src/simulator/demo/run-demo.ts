@@ -94,6 +94,11 @@ const lockFolder = (dir: string): Promise<SpoolLock> =>
 
 const folders = { postgres: 'demo', bigquery: 'demo-bigquery' } as const;
 
+const settleVerdicts = async (store: Store, warehouse: string): Promise<void> => {
+  const until = Date.now() + catchUpDeadlineMs;
+  while (Date.now() < until && (await unloadedVerdicts(store, warehouse, 1)).length > 0) await delay(pollMs);
+};
+
 /** Runs the main job to its truth check. All its servers keep running until `services` are closed. */
 export const runDemo = async (options: DemoOptions) => {
   const dir = join(resolveDataDir(options.dataDir), folders[options.warehouse]);
@@ -185,8 +190,7 @@ export const runDemo = async (options: DemoOptions) => {
       broken = { ...brokenRows, found: Math.max(missing + different, healed), healed };
     }
     const proof = await readProof(days, warehouse.name);
-    const until = Date.now() + catchUpDeadlineMs;
-    while (Date.now() < until && (await unloadedVerdicts(store, warehouse.name, 1)).length > 0) await delay(pollMs);
+    await settleVerdicts(store, warehouse.name);
     endPhase('prove');
 
     const rows = await countRows(warehouse, config.warehouses[warehouse.name]?.documents);
