@@ -376,3 +376,13 @@ test('a request ends with its signal, also while it waits for a connection', asy
   holder.abort();
   expect(await holding).toBe(holder.signal.reason);
 });
+
+test('the memory of a page that was freed serves a body of about its size', async () => {
+  const { server } = await serve(({ url }, response) => void response.end('ab'.repeat(Number(url?.slice(1)) / 2)));
+  const { send, spare } = createHttp(configFor('http://127.0.0.1').limits);
+  const read = async (size: number) => (await send({ url: new URL(String(size), server.url) })).body;
+  spare.memory = (await read(1_000_000)).buffer as ArrayBuffer;
+  const bodies = [await read(70_000), await read(900_000), await read(800_000)];
+  expect(bodies.map(({ buffer }) => buffer.byteLength)).toEqual([87_500, 1_250_000, 1_000_000]);
+  expect(bodies[1]?.toString()).toBe('ab'.repeat(450_000));
+});

@@ -25,6 +25,7 @@ export const openMemoryList = (
         const at = Date.now();
         return { status, headers: { date: new Date(at).toUTCString() }, body, sentAt: at, headAt: at, url };
       },
+      spare: { memory: new ArrayBuffer(0) },
       close: async () => undefined,
     },
     tokens: { get: async () => ({ value: 't' }), invalidate: () => undefined } as never,

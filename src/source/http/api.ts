@@ -122,6 +122,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof, pause =
 
   return {
     counts,
+    spare: http.spare,
     /** Address under base_url, with version and parameters. */
     address: (path: string, params: Iterable<readonly [string, string]>) => {
       const url = new URL(`${trimSlashes(base.href)}/${path.replace(/^\/+/, '')}`);

@@ -26,6 +26,7 @@ const redirectStatus = new Set([301, 302, 303, 307, 308]);
 
 /** Opens no connection before the first request. Limits are those of `source.limits`. */
 export const createHttp = (limits: SourceLimits) => {
+  const spare: Spare = { memory: new ArrayBuffer(0) };
   const agent = openAgent({
     connections: limits.concurrency,
     pipelining: 1,
@@ -55,11 +56,13 @@ export const createHttp = (limits: SourceLimits) => {
       const response = await abortable(sending, signal);
       const headAt = steadyNow();
       const headers = flatHeaders(response.headers);
-      const collected = await collectBody(response.body, headers, limits.max_response_bytes).catch((error: unknown) => {
-        // A body that is here already would report its end as an error that nobody hears.
-        response.body.on('error', () => {}).destroy();
-        throw error;
-      });
+      const collected = await collectBody(response.body, headers, limits.max_response_bytes, spare).catch(
+        (error: unknown) => {
+          // A body that is here already would report its end as an error that nobody hears.
+          response.body.on('error', () => {}).destroy();
+          throw error;
+        },
+      );
       refuseUnknownCoding(headers, collected);
       const body = readText(collected, headers['content-type']);
       return { status: response.statusCode, headers, body, sentAt, headAt, url: request.url };
@@ -93,6 +96,8 @@ export const createHttp = (limits: SourceLimits) => {
         current = { ...request, url: target };
       }
     },
+    /** Takes the memory of a body that nobody reads any more. */
+    spare,
     close: () => agent.close(),
   };
 };
@@ -192,21 +197,33 @@ const refuseUnknownCoding = (headers: Headers, body: Buffer): void => {
   );
 };
 
+/** Memory of a body that was freed. In another one, the first touch costs as much as the copy of a body. */
+type Spare = { memory: ArrayBuffer };
+
+/** Unused room costs address space, not memory; the next body, too, may then fit. */
+const makeRoom = (bytes: number, spare: Spare): Buffer => {
+  const { memory } = spare;
+  if (bytes < 65_536) return Buffer.allocUnsafe(Math.max(1024, bytes));
+  if (bytes > memory.byteLength || bytes < memory.byteLength / 4) return Buffer.allocUnsafe(Math.ceil(bytes * 1.25));
+  spare.memory = new ArrayBuffer(0);
+  return Buffer.from(memory);
+};
+
 /** Collects a body, decoded; a body beyond `maxBytes` is terminal RESPONSE_TOO_LARGE. */
-const collectBody = async (source: Readable, headers: Headers, maxBytes: number): Promise<Buffer> => {
+const collectBody = async (source: Readable, headers: Headers, maxBytes: number, spare: Spare): Promise<Buffer> => {
   const decoder = decoderOf(codingOf(headers));
   const announced = Number(headers['content-length'] ?? Number.NaN);
   if (announced > maxBytes) throw tooLarge(maxBytes);
   const expected = decoder === undefined && Number.isFinite(announced) ? announced : 65_536;
-  // Unused room costs address space, not memory. The room grows in few, large steps, because each step copies.
-  let room: Buffer = Buffer.allocUnsafe(Math.max(1024, expected));
+  let room = makeRoom(expected, spare);
   let filled = 0;
   const body = decoder ?? source;
   // By events: an iterator joins the pieces that wait, and makes promises for each.
   body.on('data', (chunk: Buffer) => {
     if (filled + chunk.length > maxBytes) return void body.destroy(tooLarge(maxBytes));
     if (filled + chunk.length > room.length) {
-      const larger = Buffer.allocUnsafe(Math.max(filled + chunk.length, Math.min(maxBytes, room.length * 4)));
+      // In few, large steps, because each step copies.
+      const larger = makeRoom(Math.max(filled + chunk.length, Math.min(maxBytes, room.length * 4)), spare);
       room.copy(larger, 0, 0, filled);
       // A smaller one may share its memory.
       if (room.length >= 65_536) structuredClone(undefined, { transfer: [room.buffer as ArrayBuffer] });

@@ -255,6 +255,16 @@ type Permit = Awaited<ReturnType<MemoryLimit['acquire']>>;
 /** A page, and what lets go of its memory. */
 type Held = { readonly page: SinglePage; readonly done: (isUnread: boolean) => void };
 
+/** So large a memory is freed. */
+const mostSpare = 8 * 1024 * 1024;
+
+/** Moves the memory, so that a part that somebody still reads is empty. Not moved, it would wait for a collection of the whole heap. */
+const recycle = (memory: ArrayBuffer, spare: Api['spare']): void => {
+  const [kept, freed] = memory.byteLength > mostSpare ? [spare.memory, memory] : [memory, spare.memory];
+  structuredClone(undefined, { transfer: [freed] });
+  spare.memory = structuredClone(kept, { transfer: [kept] });
+};
+
 /**
  * The next page is fetched ahead where two fit; otherwise once the one before is released.
  * @param alone the only page.
@@ -276,7 +286,7 @@ async function* readAhead(limit: MemoryLimit, asking: Asking, query: ListQuery, 
     if (before?.isRefused && page.count > 0) throw refusedAmid(page.url);
     permit.fill(page.size);
     const done = (isUnread: boolean): void => {
-      if (isUnread && page.memory?.byteLength) structuredClone(undefined, { transfer: [page.memory] });
+      if (isUnread && page.memory?.byteLength) recycle(page.memory, asking.api.spare);
       permit.release();
       permits.delete(permit);
     };
