@@ -62,7 +62,7 @@ export function* judgePart(view: View, query: OpenQuery): Judge<Verdict> {
     if (part.why === 'changed') return { kind: 'parts', parts: [{ window, retries, changes: changes + 1 }] };
     const verdict = split(piecesFor(part, view));
     if (verdict.parts.length > 1) return verdict;
-    part = yield* failure ? judgePoison(view, query, failure) : judgeInstant(view, query, part);
+    part = yield* failure ? judgeApart(view, query, failure) : judgeInstant(view, query, part);
   }
   const read = yield* judgeWhole(view, query, part);
   if (typeof read === 'number') return split(read);
@@ -95,10 +95,22 @@ const piecesFor = ({ why, pass: { lastTotal: total = 0 } }: Cut, { list, learned
   return Math.min(mostPieces, Math.max(2, Math.ceil(fitting)));
 };
 
-/** Reads one part. If its count may be the cap of the service, compares it with its halves. */
 function* judgeOpen(view: View, query: OpenQuery): Judge<Done | Cut> {
   const part = yield* judgeComplete(view, query);
-  if (part.kind === 'cut') return yield* explainShortAnswer(view, query, part);
+  return yield* part.kind === 'cut' ? explainShortAnswer(view, query, part) : judgeCount(view, query, part);
+}
+
+/** Reads a part that fails as a whole row by row. */
+function* judgeApart(view: View, query: OpenQuery, failure: CallsyncError): Judge<Done> {
+  const part = yield* judgePoison(view, query, failure);
+  const judged = part.shown === 'none' ? part : yield* unless(isPoison, judgeCount(view, query, part));
+  if (judged?.kind === 'done') return judged;
+  const detail = `gave ${countOf(part.ids.size, 'call')} row by row, and may hold more.`;
+  return truncated('the service may have more calls than it returns', detail, part.pass);
+}
+
+/** If the count of a part may be the cap of the service, compares it with its halves. */
+function* judgeCount(view: View, query: OpenQuery, part: Done): Judge<Done | Cut> {
   if (view.confirm === 'later') return part;
   const { pass } = part;
   switch (yield* judgeCap(view, query, pass, query.changes === maxChanges)) {
