@@ -19,7 +19,7 @@ export const openSource = (services: Services, store?: Store, own?: RequestLimit
   const { source, sync } = services.config;
   const rules = requestLimitRules(source);
   const slots = store && createSharedSlots(store, { ...rules, name: 'source', liveIdleMs, spanMs: limitSpanMs(rules) });
-  const pause = pauseOf(services);
+  const pause = pauseOf(services, limitSpanMs(rules));
   const limiter = slots === undefined ? own : createRequestLimiter(slots, rules, pause);
   const kept = store && {
     proof: memoryOf<true>(store, 'source_answered', services.config),
@@ -33,8 +33,11 @@ export const openSource = (services: Services, store?: Store, own?: RequestLimit
 
 const tellEveryMs = 60_000;
 
-/** Logs failures of the service, at most one a minute. A process that stops does not wait for the service. */
-const pauseOf = ({ log, stopping }: Services): Pause => {
+/**
+ * Logs failures of the service, at most one a minute. A process that stops does not wait for the service.
+ * @param ownMs waits for the request limit are shorter, unless the service blocks it
+ */
+const pauseOf = ({ log, stopping }: Services, ownMs: number): Pause => {
   let tellAt = 0;
   return async (ms, signal, failure) => {
     const isUsual = failure instanceof CallsyncError && failure.code === 'SERVICE_RATE_LIMIT';
@@ -42,7 +45,7 @@ const pauseOf = ({ log, stopping }: Services): Pause => {
       tellAt = Date.now() + tellEveryMs;
       log('the service fails; callsync asks it again', { error: failure });
     }
-    await wait(ms, isUsual && ms < 1_000 ? signal : AbortSignal.any([stopping, signal ?? stopping])).catch(() => {
+    await wait(ms, isUsual && ms <= ownMs ? signal : AbortSignal.any([stopping, signal ?? stopping])).catch(() => {
       throw signal?.aborted ? signal.reason : failure;
     });
   };

@@ -11,7 +11,7 @@ import { createSharedSlots } from '../../src/store/request-limit.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { useDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
-import { always, configFor, json, refusalOf, startServer, withTokens } from './local-server.ts';
+import { always, configFor, json, startServer, withTokens } from './local-server.ts';
 
 type SlotSource = Parameters<typeof createRequestLimiter>[0];
 
@@ -51,6 +51,16 @@ test('a process that starts while the service refuses knows from the store that 
   expect(await askAs(403)).toMatchObject({ kind: 'transient' });
   // Other requests have not been answered yet.
   expect(await askAs(404, { list: { path: '/other' } })).toMatchObject({ kind: 'terminal' });
+});
+
+test('a process that stops still uses the slots that it waits for, unless the service blocks them', async () => {
+  const [{ url }, worker] = [await startServer(withTokens(always(200, []))), await openWorker()];
+  const ask = () => startAsking(worker, url, { limits: { requests: 1, per_s: 1.2 } });
+  await ask().asked;
+  const { services, asked } = ask();
+  services.defer(() => asked);
+  await services.close();
+  expect(await asked).toMatchObject({ value: 'answered' });
 });
 
 test.each([
@@ -152,30 +162,17 @@ describe.each<[string, (of?: typeof rules) => Promise<SlotSource[]>]>([
     await until('it shrinks', async () => (await distance()) < wide - 3);
   });
 
-  test('that others wait for are taken back when one of them is told that it was too many', async () => {
+  test('that others wait for are taken back when one is too many, and given up when one is told to stop', async () => {
     const single = { requests: 1, perMs: 1_200, live: 0 };
     const sources = await make(single);
-    const limiters = [sources[0], sources.at(-1)].map((slots) => createRequestLimiter(slots as SlotSource, single));
-    await limiters[0]?.acquire();
-    const started = performance.now();
-    const waiting = limiters[0]?.acquire();
-    await limiters[1]?.penalize(1_800);
+    const [one, other] = [sources[0], sources.at(-1)].map((slots) => createRequestLimiter(slots as SlotSource, single));
+    await one?.acquire();
+    const [started, waiting] = [performance.now(), one?.acquire()];
+    await other?.penalize(1_800);
     await waiting;
     expect(performance.now() - started).toBeGreaterThan(1_790);
+    await other?.penalize(60_000);
+    const signal = AbortSignal.timeout(20);
+    expect(await one?.acquire(signal).catch((error: unknown) => error)).toBe(signal.reason);
   });
-});
-
-test('a limiter waits for its slot, takes another when a block covers it, and stops when it is told to', async () => {
-  const single = { requests: 1, perMs: 200, live: 0 };
-  const limiter = createRequestLimiter(createLocalSlots(single), single);
-  const started = performance.now();
-  await limiter.acquire();
-  const second = limiter.acquire();
-  await limiter.penalize(600);
-  await second;
-  // Timers count whole milliseconds.
-  expect(performance.now() - started).toBeGreaterThan(598);
-  await limiter.penalize(60_000);
-  const signal = AbortSignal.timeout(20);
-  expect(await refusalOf(limiter.acquire(signal))).toBe(signal.reason);
 });

@@ -68,7 +68,7 @@ const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDe
 /**
  * Records the outcome of deliveries. Every registered warehouse still needs the outcome. Deliveries of `changed` calls
  * get the revision that they made. A body is stored once: with the folded delivery, or in quarantine. Deliveries of an
- * erased call have no body, and a keyed hash replaces the call id.
+ * erased call have no body, and a keyed hash replaces the call id. Deliveries that are folded again count once.
  */
 export const settleDeliveries = async (
   tx: Transaction,
@@ -85,11 +85,11 @@ export const settleDeliveries = async (
               folded_at = coalesce(i.folded_at, now()), body = CASE WHEN u.outcome = 'accepted' AND l.tombstone IS NOT TRUE THEN i.body END
          FROM ${unnest(settled, types)} LEFT JOIN ledger l ON l.call_id = "callId"
         WHERE i.seq = u.seq AND i.seq = ANY(${seqs})
-       RETURNING i.seq, i.agent, i.signing_key, i.received_at, i.spooled, "callId", l.tombstone),
-     spool AS (INSERT INTO events (kind, what) SELECT 'spool', count(*) FROM settled WHERE spooled HAVING count(*) > 0),
+       RETURNING i.seq, i.agent, i.signing_key, i.received_at, i.spooled, "callId", l.tombstone, i.folded_at = now() AS fresh),
+     spool AS (INSERT INTO events (kind, what) SELECT 'spool', count(*) FROM settled WHERE spooled AND fresh HAVING count(*) > 0),
      queued AS (${queueSettled}),
      senders AS (INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at)
-                   FROM settled GROUP BY agent, signing_key)
+                   FROM settled WHERE fresh GROUP BY agent, signing_key)
      SELECT seq, "callId" FROM settled WHERE tombstone`;
   if (erased.length === 0) return;
   const named = erased.map(({ seq, callId }) => ({ seq, callId: erasedPrefix + keyOf(callId) }));

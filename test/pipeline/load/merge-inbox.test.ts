@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { listAgents } from '../../../src/store/delivery/delivery-statistics.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { walkToEnd } from '../../../src/store/loads/walk.ts';
@@ -120,6 +121,7 @@ test('deliveries of a call whose document is lost are folded again, for fields t
     await mergeAll();
   }
   expect(await documentOf()).toMatchObject({ status: 'qualified', tags: ['old'] });
+  expect(await listAgents(pipeline.store)).toMatchObject([{ deliveries: 3 }]);
 });
 
 test('the outcome of a delivery: however often a body comes, the store keeps it once', async () => {
