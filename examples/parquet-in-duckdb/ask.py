@@ -5,6 +5,8 @@ import sys
 
 import duckdb
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 folder = pathlib.Path(sys.argv[1])
 connection = duckdb.connect()
 for file in sorted(folder.glob("*.parquet")):
