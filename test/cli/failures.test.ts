@@ -57,6 +57,7 @@ describe('a failure is a code with one clear sentence, and the next step', () =>
       [/unknown command 'nonsense'/, 'nonsense'],
       [/unknown command 'nonsense'/, 'help', 'nonsense'],
       [/unknown command 'nonsense'/, 'nonsense', '--help'],
+      [/unknown option '--config'/, '--config', 'else.yaml', 'status'],
       [/required option '--by <kind>' not specified/, 'erase'],
       [/unknown option '--reson'/, 'privacy', 'hold', 'add', '--by', 'call', '--reson', 'x'],
       [/whole number/, 'probe', '--max-requests', 'many'],

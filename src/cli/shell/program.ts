@@ -48,7 +48,7 @@ export const runProgram = async (words: readonly string[]): Promise<void> => {
   try {
     program = await createProgram((name) => name === asked);
     // Commander answers `help nonsense` and `nonsense --help` with the help of all, and names no failure.
-    const isUnknown = asked !== undefined && !(asked in commandsDo);
+    const isUnknown = asked !== undefined && !(asked in commandsDo) && !words[0]?.startsWith('-');
     await program.parseAsync(isUnknown ? [asked] : words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportFailure(error, words.includes('--json'));

@@ -2,7 +2,7 @@
 import { isEmpty } from './observe.ts';
 
 /** Values of an error's field where there is none. */
-const nothing = '(0+|false|no|none|null|(e_)?ok|succe.*|no.?errors?)$';
+const nothing = '(0+|false|no|none|null|(e_)?ok|succe(ss(ful(ly)?)?|eded)[^a-z]*|no.?errors?)$';
 /** Fields, without case and signs, with values that fail, also beside records. */
 const failures = [
   /^(is)?(success(ful)?|succeeded|ok)=false$/,
