@@ -62,7 +62,7 @@ export const readChainHeads = async (path: string): Promise<readonly ChainHead[]
 };
 
 /**
- * Replaces the head of a warehouse and epoch, unless the file has a later one; of several hosts one at a time. A head that
+ * Replaces earlier heads of a warehouse, unless the file has a later one of this epoch; of several hosts one at a time. A head that
  * is gone from its chain stays: a new one would hide that the end was cut. @throws CallsyncError PROOF_HEADS
  */
 export const recordChainHead = (db: Database, path: string, head: ChainHead): Promise<void> =>
@@ -70,13 +70,13 @@ export const recordChainHead = (db: Database, path: string, head: ChainHead): Pr
     await lockName(tx, 'callsync.chain_heads');
     const { warehouse, ledger_epoch, verdict_id, digest } = head;
     const heads = await readChainHeads(path);
-    const isSame = (one: ChainHead) => one.warehouse === warehouse && one.ledger_epoch === ledger_epoch;
-    if (heads.some((one) => isSame(one) && one.verdict_id > verdict_id)) return;
-    const ids = heads.filter(isSame).map((one) => one.verdict_id);
+    const isOwn = (one: ChainHead) => one.warehouse === warehouse && one.verdict_id <= verdict_id;
+    if (heads.some((one) => one.warehouse === warehouse && one.ledger_epoch === ledger_epoch && !isOwn(one))) return;
+    const ids = heads.filter(isOwn).map((one) => one.verdict_id);
     const followed = await tx.column<string>`SELECT digest FROM verdicts WHERE verdict_id = ANY(${ids})
         UNION SELECT digest FROM erasure_receipts WHERE receipt_id = ANY(${ids})
         UNION SELECT value #>> '{}' FROM meta WHERE starts_with(key, 'verdicts_after:')`;
-    const others = heads.filter((one) => !isSame(one) || !followed.includes(one.digest));
+    const others = heads.filter((one) => !isOwn(one) || !followed.includes(one.digest));
     const next = [...others, { warehouse, ledger_epoch, verdict_id, digest }];
     const text = `${JSON.stringify(next, null, 1)}\n`;
     try {
