@@ -3,6 +3,7 @@ import { isEmpty } from './observe.ts';
 
 /** Values of an error's field where there is none. */
 const nothing = '(0+|false|no|none|null|(e_)?ok|succe(ss(ful(ly)?)?|eded)[^a-z]*|no.?errors?)$';
+const isNothing = new RegExp(`^${nothing}`, 'i');
 /** Fields, without case and signs, with values that fail, also beside records. */
 const failures = [
   /^(is)?(success(ful)?|succeeded|ok)=false$/,
@@ -23,9 +24,8 @@ const aboutAnswer = /^_*(resp(onse)?|result|status)?_?(meta(data)?|header|status
 /** An object of an error counts where it says one. */
 const textOf = (value: unknown): string => {
   if (typeof value !== 'object') return `${value}`;
-  const isNothing = (one: unknown): boolean =>
-    isEmpty(one) || (typeof one !== 'object' && new RegExp(`^${nothing}`, 'i').test(`${one}`));
-  return Object.values(Object(value)).every(isNothing) ? '0' : 'given';
+  const isSaid = (one: unknown): boolean => !isEmpty(one) && (typeof one === 'object' || !isNothing.test(`${one}`));
+  return Object.values(Object(value)).some(isSaid) ? 'given' : '0';
 };
 
 /** @param count records that came. In a part, numbers may also count records, and lists name other things. */
