@@ -31,7 +31,7 @@ const queries: Readonly<Record<string, string>> = {
   'How often was each tag found true?':
     'WITH found AS (\n  SELECT tag_name, call_id, MAX(CASE WHEN is_true THEN 1 WHEN NOT is_true THEN 0 END) AS found_true\n  FROM {marts}.call_tags\n  GROUP BY tag_name, call_id\n)\nSELECT tag_name, COUNT(*) AS calls, SUM(found_true) AS calls_true\nFROM found\nGROUP BY tag_name\nORDER BY calls DESC, tag_name NULLS LAST',
   'Which tags come together in a call?':
-    'WITH found AS (\n  SELECT DISTINCT call_id, tag_name\n  FROM {marts}.call_tags\n)\nSELECT a.tag_name AS tag, b.tag_name AS other_tag, COUNT(*) AS calls\nFROM found AS a\nJOIN found AS b ON b.call_id = a.call_id AND b.tag_name > a.tag_name\nGROUP BY a.tag_name, b.tag_name\nORDER BY calls DESC, tag, other_tag\nLIMIT 5',
+    'WITH pairs AS (\n  SELECT DISTINCT a.call_id, a.tag_name AS tag, b.tag_name AS other_tag\n  FROM {marts}.call_tags AS a\n  JOIN {marts}.call_tags AS b ON b.call_id = a.call_id AND b.tag_name > a.tag_name\n)\nSELECT tag, other_tag, COUNT(*) AS calls\nFROM pairs\nGROUP BY tag, other_tag\nORDER BY calls DESC, tag, other_tag\nLIMIT 5',
   'Which calls have a tag that is true with little confidence?':
     'SELECT call_id, tag_name, confidence\nFROM {marts}.call_tags\nWHERE is_true AND confidence < 0.1\nORDER BY confidence, call_id, tag_index\nLIMIT 5',
   'How large is the sum of a configured field, by campaign?':
