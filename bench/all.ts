@@ -50,7 +50,7 @@ const benches: Readonly<Record<string, Bench>> = {
     ratios: { limit_share: 'higher', ratio_requests: 'lower', first_proven_seconds: 'lower' },
   },
   cookbook: {
-    args: ['--rounds', '1', '--json'],
+    args: ['--json'],
     writesFile: true,
     ratios: { ratio_calls: 'lower', ratio_tags: 'lower', ratio_words: 'lower', ratio_search: 'lower' },
   },

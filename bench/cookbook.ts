@@ -35,7 +35,7 @@ const { values: flags } = parseArgs({
   options: {
     calls: { type: 'string', default: '50000' },
     utterances: { type: 'string', default: '10' },
-    rounds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '9' },
     json: { type: 'string' },
   },
 });
