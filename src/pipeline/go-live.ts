@@ -107,20 +107,23 @@ const verifyOnce = async ({ verifyReceiver }: GoLiveDeps, known: GoLiveState['re
 
 const lookMs = 2_000;
 
-/** Compares the first settled day that was read whole, while the rest of the past is still read. */
-const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: AbortSignal): Promise<void> => {
-  const settledTo = to - deps.compareAge * 1000;
-  for (let isLast = settledTo <= from; !isLast; ) {
+/** The newest settled day, once it and all later ones were read: calls of a day are listed up to days later. */
+export const findWholeDay = (read: readonly Range[], settledTo: number): Range | undefined => {
+  const to = Math.floor(settledTo / day) * day;
+  const last = read.at(-1);
+  return last !== undefined && last.from <= to - day && last.to > settledTo ? { from: to - day, to } : undefined;
+};
+
+/** Compares the newest settled day while the rest of the past is still read. */
+const compareFirstDay = async (deps: GoLiveDeps, range: Range, ended: AbortSignal): Promise<void> => {
+  const settledTo = range.to - deps.compareAge * 1000;
+  for (let isLast = settledTo <= range.from; !isLast; ) {
     await delay(lookMs, undefined, { signal: ended }).catch(() => undefined);
     isLast = ended.aborted;
-    for (const read of (await deps.listRead({ from, to: settledTo })).toReversed()) {
-      const end = Math.floor(Math.min(read.to, settledTo) / day) * day;
-      if (end - day < Math.max(read.from, from)) continue;
-      deps.say(
-        `  first day  ${dateOf((end - day) / 1000)}, the first that was read whole: ${await deps.compare({ from: end - day, to: end })}`,
-      );
-      return;
-    }
+    const found = findWholeDay(await deps.listRead(range), settledTo);
+    if (found === undefined) continue;
+    const told = await deps.compare(found);
+    return deps.say(`  first day  ${dateOf(found.from / 1000)}, the first that was read whole: ${told}`);
   }
 };
 

@@ -1,6 +1,7 @@
 /** Going live on real parts: simulator with webhooks and live calls, receiver and worker as one process of the program. */
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
+import { findWholeDay } from '../../src/pipeline/go-live.ts';
 import { scheduleIds, schedulesOf } from '../../src/temporal/schedules.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { endProcess, install } from '../support/installation.ts';
@@ -22,16 +23,19 @@ const site = await install({
   },
 });
 const folder = await openCliFolder();
-afterAll(async () => {
-  await folder.remove();
-  await site.dispose();
-});
+afterAll(() => Promise.all([folder.remove(), site.dispose()]));
 
 const argsOf = (...more: string[]) => {
   const range = ['--from', site.simulator.range.from, '--parallel-run', '3s'];
   return ['go-live', '--config', site.configPath, ...range, ...more];
 };
 const refusalOf = async (code: number, ...more: string[]) => (await folder.json(argsOf(...more), { code })).error.code;
+
+test('first compares a day once the later ones were read, which have its late calls', () => {
+  const daysOf = (from: number, to: number) => ({ from: from * 864e8, to: to * 864e8 });
+  const find = (read: ReturnType<typeof daysOf>) => findWholeDay([read], 18.4 * 864e8);
+  expect([find(daysOf(0, 9.5)), find(daysOf(16.2, 19.9))]).toEqual([undefined, daysOf(17, 18)]);
+});
 
 test('goes on step by step, through every obstacle, until schedules are on', async () => {
   expect(await refusalOf(4, '--url', url)).toBe('GO_LIVE_WORKER');
@@ -57,20 +61,16 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   expect(state.catchUp.calls).toBeGreaterThan(100);
   expect(state.overlap.both).toBeGreaterThan(3);
   for (const id of schedulesOf(site.prefix)) expect(await isThere(id), id).toBe(true);
-  const { rows } = await site.store.pool.query("SELECT count(*) AS n FROM inbox WHERE outcome = 'quarantined'");
-  expect(rows[0].n).toBe(0);
+  expect((await site.store.pool.query("SELECT FROM inbox WHERE outcome = 'quarantined'")).rowCount).toBe(0);
 
   expect((await folder.run(['status', '--config', site.configPath])).stdout).not.toContain('a page');
   const again = await folder.run(argsOf('--url', url, '--json'));
-  expect(again.code).toBe(0);
-  expect(again.stderr).toMatch(/1 receiver {3}was verified at/);
+  expect(again).toMatchObject({ code: 0, stderr: expect.stringMatching(/1 receiver {3}was verified at/) });
   expect(JSON.parse(again.stdout)).toMatchObject({ catchUp: state.catchUp, overlap: state.overlap });
 
   await site.reconfigure((written) => Object.assign(written.webhook, { enabled: false }));
-  const without = await folder.run(argsOf());
-  expect([without.code, without.stderr]).toEqual([0, expect.stringMatching(/1 receiver {3}none/)]);
+  expect(await folder.run(argsOf())).toMatchObject({ code: 0, stderr: expect.stringMatching(/1 receiver {3}none/) });
   await site.reconfigure((written) => Object.assign(written.webhook, { enabled: true }));
-
   // The day has its verdict by now.
   const restarted = await folder.run(argsOf('--url', url, '--restart'));
   expect(restarted.stderr).toMatch(/first day {2}\d{4}-\d\d-\d\d, the first that was read whole: proven\n/);

@@ -63,8 +63,7 @@ test('reconcile: await says 5 before the proof, 0 after it, 4 when the service i
   expect(rest).toMatchObject({ proven: false, from: since, to: until });
   expect(Object.values(warehouses).flat()).toContainEqual({ from: expect.stringMatching(/^\d{4}-.*Z$/), to: until });
   expect(await wait('--timeout', '100s')).toBe(0);
-  // Readers of the warehouse start on it: nothing sweeps here, and yet the verdicts and the extent of the proof are
-  // there.
+  // Readers of the warehouse start on it: nothing sweeps here, and yet verdicts and extent of the proof are there.
   const state = `SELECT (SELECT count(*)::int FROM callsync.verdicts) - (SELECT count(*)::int FROM calls.verdicts) AS missing,
               proven_axis, proven_through IS NOT NULL AS through FROM calls.sync_state`;
   expect(await site.store.query(state)).toEqual([{ missing: 0, proven_axis: 'timestamp', through: true }]);

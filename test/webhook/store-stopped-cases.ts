@@ -50,8 +50,7 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
       expect(row.received_at.getTime()).toBeLessThanOrEqual(at?.to ?? Number.NaN);
     }
     const spooled = rows.filter((row) => row.spooled).map((row) => Number(row.received_at));
-    // The spool keeps the order of its records. A delivery that waited for the store first is spooled up to a deadline
-    // later.
+    // The spool keeps the order of its records. A delivery that waited for the store is spooled up to a deadline later.
     let latest = 0;
     for (const at of spooled) {
       expect(latest - at).toBeLessThan(5_000);
