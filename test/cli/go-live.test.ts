@@ -33,8 +33,9 @@ const refusalOf = async (code: number, ...more: string[]) => (await folder.json(
 
 test('first compares a day once the later ones were read, which have its late calls', () => {
   const daysOf = (from: number, to: number) => ({ from: from * 864e8, to: to * 864e8 });
-  const find = (read: ReturnType<typeof daysOf>) => findWholeDay([read], 18.4 * 864e8);
-  expect([find(daysOf(0, 9.5)), find(daysOf(16.2, 19.9))]).toEqual([undefined, daysOf(17, 18)]);
+  const find = (to: number, seenTo: number) => findWholeDay([daysOf(6.2, to)], daysOf(0, 18.4), seenTo * 864e8);
+  const found = [find(9.5, 20), find(18.5, 20), find(20.1, 20), find(9.5, 0)];
+  expect(found.map((one) => one && one.from / 864e8)).toEqual([undefined, undefined, 17, 8]);
 });
 
 test('goes on step by step, through every obstacle, until schedules are on', async () => {

@@ -90,7 +90,7 @@ const explainAnswer = ({ host, protocol }: URL, answer: HttpResponse): CallsyncE
   const reason = errorCode(Object(parseQuietly(body)).error) ?? '';
   const said = reason === '' ? `status ${status}` : `status ${status}, ${reason}`;
   const step = nextSteps.get(reason);
-  if (status >= 500 || [408, 429].includes(status) || ['server_error', 'temporarily_unavailable'].includes(reason))
+  if (status >= 500 || [408, 429].includes(status) || /server_error|temporarily_unavailable/.test(reason))
     return transient('TOKEN_UNAVAILABLE', `The token endpoint ${host} is not available (${said}).`, {
       retryAfterMs: retryAfterOf(answer),
     });
