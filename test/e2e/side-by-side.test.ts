@@ -57,6 +57,6 @@ test('two installations in one database keep their calls, their work and their e
   expect(await south.checkTruth()).toMatchObject(none);
 
   // As docs/guides/managed-services.md has it.
-  const all = `SELECT 'north', call_id, status FROM north_calls.calls UNION ALL SELECT 'south', call_id, status FROM south_calls.calls`;
+  const all = `SELECT 'north' AS installation, call_id, call_timestamp, status FROM north_calls.calls UNION ALL SELECT 'south', call_id, call_timestamp, status FROM south_calls.calls`;
   expect(await south.warehouse.query(all)).toHaveLength((await kept(north)).length + (await kept(south)).length);
 });
