@@ -241,7 +241,7 @@ describe('behind a gateway that lets fewer requests through than source.limits',
   };
 
   test.each<[string, number, number, (response: ServerResponse) => void]>([
-    ['503', 8, 200, (response) => void response.writeHead(503).end('overloaded')],
+    ['503', 8, 180, (response) => void response.writeHead(503).end('overloaded')],
     ['429', 48, 30, (response) => void response.writeHead(429).end()],
     ['a reset', 48, 30, (response) => void response.socket?.resetAndDestroy()],
   ])('and says so by %s, a backfill makes few more requests, in windows as large', async (_, hours, least, refuse) => {
