@@ -106,33 +106,19 @@ const verifyOnce = async ({ verifyReceiver }: GoLiveDeps, known: GoLiveState['re
 };
 
 const lookMs = 2_000;
-/** Microseconds. */
-const clocksApart = 60_000_000;
 
-/**
- * The newest day within `range` that a reading up to `seenTo` has whole. Calls of a day are listed up to days later:
- * without them, a comparison would find that calls are missing.
- */
-export const findWholeDay = (read: readonly Range[], range: Range, seenTo: number): Range | undefined => {
-  for (const { from, to } of read.toReversed()) {
-    const end = Math.floor(Math.min(to, range.to) / day) * day;
-    if (to >= seenTo && end - day >= Math.max(from, range.from)) return { from: end - day, to: end };
-  }
-  return undefined;
-};
-
-/** Compares the newest settled day while the rest of the past is still read; without it, the newest whole one at the end. */
-const compareFirstDay = async (deps: GoLiveDeps, range: Range, ended: AbortSignal): Promise<void> => {
-  const settled = { from: range.from, to: range.to - deps.compareAge * 1000 };
-  // The service's clock decides where the reading ends, and it may be behind.
-  const nearlyTo = range.to - 2_000 * deps.settle - clocksApart;
-  for (let isLast = settled.to <= range.from; !isLast; ) {
+/** Compares the first settled day that was read whole, while the rest of the past is still read. */
+const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: AbortSignal): Promise<void> => {
+  const settledTo = to - deps.compareAge * 1000;
+  for (let isLast = settledTo <= from; !isLast; ) {
     await delay(lookMs, undefined, { signal: ended }).catch(() => undefined);
     isLast = ended.aborted;
-    const found = findWholeDay(await deps.listRead(range), settled, isLast ? range.from : nearlyTo);
-    if (found === undefined) continue;
-    const told = await deps.compare(found);
-    return deps.say(`  first day  ${dateOf(found.from / 1000)}, the first that was read whole: ${told}`);
+    for (const read of (await deps.listRead({ from, to: settledTo })).toReversed()) {
+      const end = Math.floor(Math.min(read.to, settledTo) / day) * day;
+      if (end - day < Math.max(read.from, from)) continue;
+      const told = await deps.compare({ from: end - day, to: end });
+      return deps.say(`  first day  ${dateOf((end - day) / 1000)}, the first that was read whole: ${told}`);
+    }
   }
 };
 

@@ -1,7 +1,6 @@
 /** Going live on real parts: simulator with webhooks and live calls, receiver and worker as one process of the program. */
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
-import { findWholeDay } from '../../src/pipeline/go-live.ts';
 import { scheduleIds, schedulesOf } from '../../src/temporal/schedules.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { endProcess, install } from '../support/installation.ts';
@@ -30,13 +29,6 @@ const argsOf = (...more: string[]) => {
   return ['go-live', '--config', site.configPath, ...range, ...more];
 };
 const refusalOf = async (code: number, ...more: string[]) => (await folder.json(argsOf(...more), { code })).error.code;
-
-test('first compares a day once the later ones were read, which have its late calls', () => {
-  const daysOf = (from: number, to: number) => ({ from: from * 864e8, to: to * 864e8 });
-  const find = (to: number, seenTo: number) => findWholeDay([daysOf(6.2, to)], daysOf(0, 18.4), seenTo * 864e8);
-  const found = [find(9.5, 20), find(18.5, 20), find(20.1, 20), find(9.5, 0)];
-  expect(found.map((one) => one && one.from / 864e8)).toEqual([undefined, undefined, 17, 8]);
-});
 
 test('goes on step by step, through every obstacle, until schedules are on', async () => {
   expect(await refusalOf(4, '--url', url)).toBe('GO_LIVE_WORKER');

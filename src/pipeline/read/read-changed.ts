@@ -8,7 +8,7 @@ import { holdsValues, type LedgerRow, type PreparedObservation } from '../../cal
 import { joinKnown, knownField } from '../../calls/own-fields.ts';
 import { intersect } from '../../lib/intervals.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
-import { axisOf, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
+import { axesOf, axisOf, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { findHeldCalls, prepare } from '../../store/gate.ts';
@@ -120,6 +120,8 @@ interface ComparedCall {
   readonly state: CallState;
   /** Microseconds on the axis; undefined where the record has none. */
   readonly time: number | undefined;
+  /** Of a new call: as `time`, on each axis of the list. */
+  readonly times?: ReadonlyMap<string, number | undefined>;
 }
 
 interface Compared {
@@ -140,6 +142,7 @@ const compareListing = async (
   onWorth: (observations: readonly Observation[]) => Promise<unknown>,
   signal: AbortSignal,
 ) => {
+  const axes = axesOf(deps.source.list.list);
   const { record_field: path } = axisOf(deps.source.list.list, input.axis);
   const calls = new Map<string, ComparedCall>();
   let observedAt = 0;
@@ -154,8 +157,10 @@ const compareListing = async (
       const worth: Observation[] = [];
       for (const compared of await comparePage(deps, observations, input.level)) {
         const { observation, state, worthNoting } = compared;
+        const timeAt = (field: string) => parseTimestamp(observation.fields.at(field));
+        const times = state === 'new' && new Map(axes.map(({ name, record_field }) => [name, timeAt(record_field)]));
         if (!meta.outside.has(observation.callId))
-          calls.set(observation.callId, { state, time: parseTimestamp(observation.fields.at(path)) });
+          calls.set(observation.callId, { state, time: timeAt(path), ...(times && { times }) });
         if (worthNoting || (state !== 'same' && !meta.summary)) worth.push(observation);
       }
       if (worth.length > 0) await onWorth(worth);

@@ -5,9 +5,9 @@ import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orch
 import { flattenVersion } from '../../calls/flatten.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { parseTimestamp } from '../../lib/timestamps.ts';
+import { nowMicros, parseTimestamp } from '../../lib/timestamps.ts';
 import { serviceNow, steadyNow } from '../../source/http/http.ts';
-import { axisOf } from '../../source/list/list-query.ts';
+import { axesOf, axisOf } from '../../source/list/list-query.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
@@ -73,13 +73,14 @@ export const reconcileWindow = async (deps: ReconcileDeps, input: ReconcileWindo
 const listWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, signal: AbortSignal) => {
   const { range, axis } = input;
   const before = await listWindowCalls(deps.store, input.column, range);
-  const looked = await listLooked(deps, range);
+  const looked = await listLooked(deps, input);
   const asked = { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' } as const;
   const reading = await readChanged(deps, asked, signal);
   const { comparison: listing } = reading;
   const isLate = (id: string): boolean => {
-    const { time } = listing.calls.get(id) ?? {};
-    return time === undefined || looked.some(({ from, to }) => from <= time && time < to);
+    const { time: own, times } = listing.calls.get(id) ?? {};
+    const isWithin = (time: number, parts: readonly Range[]) => parts.some(({ from, to }) => from <= time && time < to);
+    return own === undefined || looked.some(([name, parts]) => isWithin(times?.get(name) ?? own, parts));
   };
   const present = before.filter(({ sourceDeletedAt }) => sourceDeletedAt === null).map(({ callId }) => callId);
   const unlisted = present.filter((id) => !listing.calls.has(id));
@@ -116,11 +117,17 @@ const listWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, sign
 
 type ReconciledWindow = Awaited<ReturnType<typeof listWindow>>;
 
-/** The parts of a window that were read or compared before: a new call elsewhere is no difference. */
-const listLooked = async ({ store }: ReadDeps, range: Range): Promise<Range[]> => [
-  ...(await listReadRanges(store, range)),
-  ...(await latestVerdicts(store, range)).map(windowOf),
-];
+/**
+ * By axis, the parts that were read or compared before: a new call elsewhere is no difference. On other axes than that
+ * of the window, its calls may lie at any time.
+ */
+const listLooked = async ({ store, source }: ReadDeps, { axis, range }: ReconcileWindowInput) => {
+  const compared = (await latestVerdicts(store, range)).filter((verdict) => verdict.axis === axis).map(windowOf);
+  const looked: [axis: string, parts: readonly Range[]][] = [[axis, compared]];
+  for (const { name } of axesOf(source.list.list))
+    looked.push([name, await listReadRanges(store, name === axis ? range : { from: 0, to: nowMicros() }, name)]);
+  return looked;
+};
 
 const reconcileWarehouse = async (
   deps: ReconcileDeps,

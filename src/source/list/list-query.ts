@@ -34,7 +34,8 @@ export type WindowQuery = ListQuery & { readonly window: Window };
 /** Where no axis is configured, the list is read whole and cut locally by the call's own time. */
 const ownTime: AxisConfig = { name: 'timestamp', record_field: 'timestamp', end_of_processing: false };
 
-const axesOf = (list: ListConfig) => (list.cursor_fields.length === 0 ? [ownTime] : list.cursor_fields);
+/** All axes of a list. */
+export const axesOf = (list: ListConfig) => (list.cursor_fields.length === 0 ? [ownTime] : list.cursor_fields);
 
 /** The axis of a list by its name. @throws CallsyncError AXIS_UNKNOWN */
 export const axisOf = (list: ListConfig, name: string): AxisConfig => {

@@ -38,11 +38,12 @@ export const countReadCalls = (db: Queryable, { axis, from, to }: RangeOnAxis): 
   db.value`SELECT coalesce(sum(calls), 0) FROM windows
             WHERE axis = ${axis} AND window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)}`;
 
-/** Ranges that were read on any axis and overlap the given one. */
-export const listReadRanges = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
+/** Ranges that were read and overlap the given one. @param axis without it, ranges of any */
+export const listReadRanges = async (db: Queryable, { from, to }: Range, axis: string | null = null) =>
   await db.query<{ from: number; to: number }>`SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
        FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
-                     WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)})) AS r`;
+                     WHERE window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)}
+                       AND axis = coalesce(${axis}, axis))) AS r`;
 
 /**
  * Parts of [from, to) on the axis without a window that was read and shown complete, in order. With `settled`, a

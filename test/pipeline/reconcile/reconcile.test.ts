@@ -3,7 +3,7 @@ import type { ReconcileRequest } from '../../../schemas/orchestration.ts';
 import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { readReport } from '../../../src/health/coverage/report.ts';
 import { terminal, transient } from '../../../src/lib/errors.ts';
-import { nowMicros } from '../../../src/lib/timestamps.ts';
+import { iso, nowMicros } from '../../../src/lib/timestamps.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
@@ -84,6 +84,14 @@ test('calls of a day that nobody had read are no differences, and calls that app
   expect(await opened.reconcile(unread)).toMatchObject({ windows: 7, proven: 7, ...none });
   await opened.forget(await column(opened.store, 'SELECT call_id FROM ledger ORDER BY call_timestamp LIMIT 1'));
   expect(await opened.reconcile({ ...unread, force: true })).toMatchObject({ healed: 1, missing: 1, healedCalls: 1 });
+  // The axis on which a part was read decides, not a call's own time: day 7 was read, the day before the first was not.
+  const insertAndCompare = async (own: number, qualified: number) => {
+    const [timestamp, read] = [own, qualified].map((days) => iso(range.from + days * day)) as [string, string];
+    await opened.simulator.insert({ timestamp, qualified: read });
+    return opened.reconcile({ range: { from: range.from + (own - 0.5) * day, to: range.from + (own + 0.5) * day } });
+  };
+  expect(await insertAndCompare(7.5, 13)).toMatchObject({ proven: 1, ...none });
+  expect(await insertAndCompare(-0.5, 6.5)).toMatchObject({ healed: 1, missing: 1 });
 });
 
 test('days before the first call are compared together, asked for or not, and proven', async () => {
