@@ -120,7 +120,7 @@ interface ComparedCall {
   readonly state: CallState;
   /** Microseconds on the axis; undefined where the record has none. */
   readonly time: number | undefined;
-  /** Of a new call: as `time`, on each axis of the list. */
+  /** Of a new call where the list has several axes: as `time`, on each. */
   readonly times?: ReadonlyMap<string, number | undefined>;
 }
 
@@ -158,7 +158,8 @@ const compareListing = async (
       for (const compared of await comparePage(deps, observations, input.level)) {
         const { observation, state, worthNoting } = compared;
         const timeAt = (field: string) => parseTimestamp(observation.fields.at(field));
-        const times = state === 'new' && new Map(axes.map(({ name, record_field }) => [name, timeAt(record_field)]));
+        const isAsked = state === 'new' && axes.length > 1;
+        const times = isAsked && new Map(axes.map(({ name, record_field }) => [name, timeAt(record_field)]));
         if (!meta.outside.has(observation.callId))
           calls.set(observation.callId, { state, time: timeAt(path), ...(times && { times }) });
         if (worthNoting || (state !== 'same' && !meta.summary)) worth.push(observation);

@@ -5,9 +5,9 @@ import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orch
 import { flattenVersion } from '../../calls/flatten.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { nowMicros, parseTimestamp } from '../../lib/timestamps.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { serviceNow, steadyNow } from '../../source/http/http.ts';
-import { axesOf, axisOf } from '../../source/list/list-query.ts';
+import { axisOf } from '../../source/list/list-query.ts';
 import { markMissing } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
@@ -19,7 +19,7 @@ import {
   readWithdrawals,
   windowOf,
 } from '../../store/windows/verdicts.ts';
-import { listReadRanges } from '../../store/windows/windows.ts';
+import { listReadByAxis } from '../../store/windows/windows.ts';
 import type { ReadDeps, WarehouseTarget } from '../deps.ts';
 import { type ListingComparison, readChanged } from '../read/read-changed.ts';
 import { compareWarehouse, healWarehouse } from './compare-warehouse.ts';
@@ -79,8 +79,8 @@ const listWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, sign
   const { comparison: listing } = reading;
   const isLate = (id: string): boolean => {
     const { time: own, times } = listing.calls.get(id) ?? {};
-    const isWithin = (time: number, parts: readonly Range[]) => parts.some(({ from, to }) => from <= time && time < to);
-    return own === undefined || looked.some(([name, parts]) => isWithin(times?.get(name) ?? own, parts));
+    // Without a time on another axis, its own has to do: rather too many calls count as missing than too few.
+    return own === undefined || looked.some((part) => isWithin(times?.get(part.axis) ?? own, part));
   };
   const present = before.filter(({ sourceDeletedAt }) => sourceDeletedAt === null).map(({ callId }) => callId);
   const unlisted = present.filter((id) => !listing.calls.has(id));
@@ -117,17 +117,13 @@ const listWindow = async (deps: ReconcileDeps, input: ReconcileWindowInput, sign
 
 type ReconciledWindow = Awaited<ReturnType<typeof listWindow>>;
 
-/**
- * By axis, the parts that were read or compared before: a new call elsewhere is no difference. On other axes than that
- * of the window, its calls may lie at any time.
- */
-const listLooked = async ({ store, source }: ReadDeps, { axis, range }: ReconcileWindowInput) => {
-  const compared = (await latestVerdicts(store, range)).filter((verdict) => verdict.axis === axis).map(windowOf);
-  const looked: [axis: string, parts: readonly Range[]][] = [[axis, compared]];
-  for (const { name } of axesOf(source.list.list))
-    looked.push([name, await listReadRanges(store, name === axis ? range : { from: 0, to: nowMicros() }, name)]);
-  return looked;
-};
+const isWithin = (time: number, { from, to }: Range): boolean => from <= time && time < to;
+
+/** The parts that were read or compared before, each with its axis: a new call elsewhere is no difference. */
+const listLooked = async ({ store }: ReadDeps, { axis, range }: ReconcileWindowInput) => [
+  ...(await listReadByAxis(store, { axis, ...range })),
+  ...(await latestVerdicts(store, range)).map((verdict) => ({ axis: verdict.axis, ...windowOf(verdict) })),
+];
 
 const reconcileWarehouse = async (
   deps: ReconcileDeps,

@@ -38,12 +38,18 @@ export const countReadCalls = (db: Queryable, { axis, from, to }: RangeOnAxis): 
   db.value`SELECT coalesce(sum(calls), 0) FROM windows
             WHERE axis = ${axis} AND window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)}`;
 
-/** Ranges that were read and overlap the given one. @param axis without it, ranges of any */
-export const listReadRanges = async (db: Queryable, { from, to }: Range, axis: string | null = null) =>
+/** Ranges that were read on any axis and overlap the given one. */
+export const listReadRanges = async (db: Queryable, range: { readonly from: number; readonly to: number }) =>
   await db.query<{ from: number; to: number }>`SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
        FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
-                     WHERE window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)}
-                       AND axis = coalesce(${axis}, axis))) AS r`;
+                     WHERE window_to > ${toTimestamp(range.from)} AND window_from < ${toTimestamp(range.to)})) AS r`;
+
+/** All ranges that were read on other axes, and those on this one that overlap the given one. An axis may be one of an earlier configuration. */
+export const listReadByAxis = async (db: Queryable, { axis, from, to }: RangeOnAxis) =>
+  await db.query<RangeOnAxis>`SELECT axis, ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
+       FROM (SELECT axis, range_agg(tstzrange(window_from, window_to)) AS ranges FROM windows
+              WHERE axis <> ${axis} OR (window_to > ${toTimestamp(from)} AND window_from < ${toTimestamp(to)})
+              GROUP BY axis) AS one, unnest(ranges) AS r`;
 
 /**
  * Parts of [from, to) on the axis without a window that was read and shown complete, in order. With `settled`, a
