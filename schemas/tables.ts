@@ -263,8 +263,8 @@ window_to | timestamp | open! | - | End of the window, exclusive.
 level | text | closed! | - | Level of the comparison with the service (ids, fields or records).
 warehouse_level | text | closed | - | Level of the comparison in this warehouse (guards or rows).
 calls_listed | int | closed! | - | Calls that the service listed.
-calls_found | int | closed! | - | Listed calls that were equal in this warehouse before healing.
-missing | int | open! | - | Calls that this warehouse lacked, or that were new to the ledger.
+calls_found | int | closed! | - | Listed calls that were neither missing nor different.
+missing | int | open! | - | Calls that this warehouse lacked, or that were new to the ledger although their part had been read.
 different | int | open! | - | Calls that differed.
 healed | int | open! | - | Calls healed.
 deleted | int | open | - | Calls of the window that the service no longer lists.

@@ -107,7 +107,7 @@ const verifyOnce = async ({ verifyReceiver }: GoLiveDeps, known: GoLiveState['re
 
 const lookMs = 2_000;
 
-/** Compares the first settled day that was read whole, while the rest of the past is still read. */
+/** Compares the first settled day of a part that was read, while the rest of the past is still read. */
 const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: AbortSignal): Promise<void> => {
   const settledTo = to - deps.compareAge * 1000;
   for (let isLast = settledTo <= from; !isLast; ) {
@@ -117,7 +117,7 @@ const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: Abo
       const end = Math.floor(Math.min(read.to, settledTo) / day) * day;
       if (end - day < Math.max(read.from, from)) continue;
       const told = await deps.compare({ from: end - day, to: end });
-      return deps.say(`  first day  ${dateOf((end - day) / 1000)}, the first that was read whole: ${told}`);
+      return deps.say(`  first day  ${dateOf((end - day) / 1000)}, the first that was read: ${told}`);
     }
   }
 };

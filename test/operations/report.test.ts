@@ -183,11 +183,9 @@ test('the command writes both files, and checks them without a configuration', a
   const stderr = expect.stringContaining('PROOF_ALTERED');
   expect(await folder.run(['report', '--month', '2026-01'])).toMatchObject({ code: 5, stderr });
   const stdout = expect.stringContaining('main (1)');
-  for (const more of [
-    ['--from', '2026-01-01'],
-    ['--day', '2026-01-25'],
-  ])
-    expect(await folder.run(['coverage', ...more])).toMatchObject({ code: 5, stdout });
+  for (const more of ['--from=2026-01-01', '--day=2026-01-25'])
+    expect(await folder.run(['coverage', more])).toMatchObject({ code: 5, stdout });
+  expect((await folder.json(['coverage'])).from, 'its first day is a whole one').toMatch(/T00:00:00/);
   // Other months are signed.
   expect(await folder.run(['report', '--month', '2026-02'])).toMatchObject({ code: 0 });
   const store = { url: database.url, proof_key_file: await folder.write('other.key', 'o'.repeat(32)) };

@@ -1169,10 +1169,10 @@ COMMENT ON COLUMN "calls"."verdicts"."warehouse_level" IS 'Level of the comparis
 COMMENT ON COLUMN "calls"."verdicts"."calls_listed" IS 'Calls that the service listed.';
 
 -- migrate: comment on verdicts.calls_found
-COMMENT ON COLUMN "calls"."verdicts"."calls_found" IS 'Listed calls that were equal in this warehouse before healing.';
+COMMENT ON COLUMN "calls"."verdicts"."calls_found" IS 'Listed calls that were neither missing nor different.';
 
 -- migrate: comment on verdicts.missing
-COMMENT ON COLUMN "calls"."verdicts"."missing" IS 'Calls that this warehouse lacked, or that were new to the ledger.';
+COMMENT ON COLUMN "calls"."verdicts"."missing" IS 'Calls that this warehouse lacked, or that were new to the ledger although their part had been read.';
 
 -- migrate: comment on verdicts.different
 COMMENT ON COLUMN "calls"."verdicts"."different" IS 'Calls that differed.';

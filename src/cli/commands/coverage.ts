@@ -45,7 +45,8 @@ export default leaf({
     const now = nowMicros();
     const { day } = options;
     if (day !== undefined && day > now) throw terminal('USAGE_RANGE', 'The day has not begun.');
-    const { from = day ?? now - defaultDays * dayMicros, to = day === undefined ? now : day + dayMicros } = options;
+    const today = Math.floor(now / dayMicros) * dayMicros;
+    const { from = day ?? today - defaultDays * dayMicros, to = day === undefined ? now : day + dayMicros } = options;
     const range = { from, to };
     const altered = await describeAltered(store, range);
     const warning = altered && `${altered} callsync verdicts checks all of them.`;
