@@ -17,7 +17,6 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
   const program = useProgram('webhook/support/spool-process');
   const folder = useFolder('spool-lock');
   let spools = 0;
-  const timeout = 60_000 + runs * 20_000;
 
   /** Its first line is `ready`, or why it did not start. */
   const start = (dir: string, wrapper: readonly string[] = []): Promise<Holder> =>
@@ -45,7 +44,7 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
     ['one that is frozen', [], true],
     ['one of another PID namespace', ['unshare', '--pid', '--fork', '--kill-child'], mayUnshare],
   ])('%s', (_name, wrapper, possible) => {
-    test.skipIf(!possible)(`loses nothing that was answered, ${runs} times`, { timeout }, async () => {
+    test.skipIf(!possible)(`loses nothing that was answered, ${runs} times`, async () => {
       let lost = 0;
       for (let run = 0; run < runs; run += 1) {
         const dir = newSpool();
@@ -70,7 +69,7 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
     });
   });
 
-  test(`of ${atOnce} started at the same moment one gets the folder, ${runs} times`, { timeout }, async () => {
+  test(`of ${atOnce} started at the same moment one gets the folder, ${runs} times`, async () => {
     for (let run = 0; run < runs; run += 1) {
       const dir = newSpool();
       // Leftovers of a killed process.
