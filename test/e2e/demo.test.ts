@@ -64,7 +64,7 @@ describe('a second start finds its data again, heals the rows that --break alter
     const failed = second.ended.then((code) => {
       throw new Error(`the demo ended with ${code}: ${second.stderr()}`);
     });
-    await Promise.race([until('the summary', async () => /password in \S+\)/.test(second.stderr()), 250_000), failed]);
+    await Promise.race([until('the summary', async () => /password in \S+\)/.test(second.stderr()), 550_000), failed]);
     failed.catch(() => undefined);
     // Standard output has the result alone, once it ends.
     expect(second.stdout()).toBe('');
