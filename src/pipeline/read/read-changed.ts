@@ -120,7 +120,7 @@ interface ComparedCall {
   readonly state: CallState;
   /** Microseconds on the axis; undefined where the record has none. */
   readonly time: number | undefined;
-  /** Of a new call where the list has several axes: as `time`, on each. */
+  /** Of a new call: as `time`, on the other axes of the list, if it has any. */
   readonly times?: ReadonlyMap<string, number | undefined>;
 }
 
@@ -142,7 +142,7 @@ const compareListing = async (
   onWorth: (observations: readonly Observation[]) => Promise<unknown>,
   signal: AbortSignal,
 ) => {
-  const axes = axesOf(deps.source.list.list);
+  const others = axesOf(deps.source.list.list).filter(({ name }) => name !== input.axis);
   const { record_field: path } = axisOf(deps.source.list.list, input.axis);
   const calls = new Map<string, ComparedCall>();
   let observedAt = 0;
@@ -158,8 +158,8 @@ const compareListing = async (
       for (const compared of await comparePage(deps, observations, input.level)) {
         const { observation, state, worthNoting } = compared;
         const timeAt = (field: string) => parseTimestamp(observation.fields.at(field));
-        const isAsked = state === 'new' && axes.length > 1;
-        const times = isAsked && new Map(axes.map(({ name, record_field }) => [name, timeAt(record_field)]));
+        const isAsked = state === 'new' && others.length > 0;
+        const times = isAsked && new Map(others.map(({ name, record_field }) => [name, timeAt(record_field)]));
         if (!meta.outside.has(observation.callId))
           calls.set(observation.callId, { state, time: timeAt(path), ...(times && { times }) });
         if (worthNoting || (state !== 'same' && !meta.summary)) worth.push(observation);
