@@ -8,7 +8,7 @@ import { queueDigest } from '../health/notifications/digest.ts';
 import { watchHealth } from '../health/notifications/watch.ts';
 import { measureLatency, type NamedUsage, readHealth, readProofs } from '../health/read-health.ts';
 import { readVersion } from '../lib/find-built.ts';
-import { dayMicros, nowMicros } from '../lib/timestamps.ts';
+import { beginOfDay, nowMicros } from '../lib/timestamps.ts';
 import type { WarehouseTarget } from '../pipeline/deps.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { limitSpanMs } from '../source/http/limiter.ts';
@@ -65,7 +65,7 @@ export const readNow = async (config: Config, store: Queryable): Promise<Reading
 /** Why a day is not proven; none when it is. @param at any instant of the UTC day, in microseconds */
 export const explain = async (config: Config, store: Queryable, at: number) =>
   await explainDay(store, {
-    day: Math.floor(at / dayMicros) * dayMicros,
+    day: beginOfDay(at),
     now: nowMicros(),
     readings: await readNow(config, store),
     warehouses: Object.keys(config.warehouses),

@@ -84,6 +84,9 @@ export const nowMicros = (): Micros => Date.now() * 1000;
 export const dayMs = 86_400_000;
 export const dayMicros = 86_400_000_000;
 
+/** The first instant of an instant's UTC day; both in microseconds. */
+export const beginOfDay = (at: Micros): Micros => Math.floor(at / dayMicros) * dayMicros;
+
 /** The UTC date (`YYYY-MM-DD`) of an instant in milliseconds. */
 export const dateOf = (ms: number): string => new Date(Math.floor(ms)).toISOString().slice(0, 10);
 

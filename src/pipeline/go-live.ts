@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Range } from '../../schemas/orchestration.ts';
 import { countOf } from '../lib/count-of.ts';
 import { transient } from '../lib/errors.ts';
-import { dateOf, dayMicros as day, iso, nowMicros } from '../lib/timestamps.ts';
+import { beginOfDay, dateOf, dayMicros as day, iso, nowMicros } from '../lib/timestamps.ts';
 import { readMeta, writeMeta } from '../store/meta.ts';
 import { readCounters } from '../store/status/counters.ts';
 import { listRejections, measureOverlap, type Overlap } from '../store/status/overlap.ts';
@@ -114,7 +114,7 @@ const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: Abo
     await delay(lookMs, undefined, { signal: ended }).catch(() => undefined);
     isLast = ended.aborted;
     for (const read of (await deps.listRead({ from, to: settledTo })).toReversed()) {
-      const end = Math.floor(Math.min(read.to, settledTo) / day) * day;
+      const end = beginOfDay(Math.min(read.to, settledTo));
       if (end - day < Math.max(read.from, from)) continue;
       const told = await deps.compare({ from: end - day, to: end });
       return deps.say(`  first day  ${dateOf((end - day) / 1000)}, the first that was read: ${told}`);

@@ -6,7 +6,7 @@ import { drawCoverage, readCoverage } from '../../health/coverage/coverage.ts';
 import { drawReasons } from '../../health/coverage/why.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
-import { dateOf, dayMicros, nowMicros } from '../../lib/timestamps.ts';
+import { beginOfDay, dateOf, dayMicros, nowMicros } from '../../lib/timestamps.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
@@ -45,8 +45,8 @@ export default leaf({
     const now = nowMicros();
     const { day } = options;
     if (day !== undefined && day > now) throw terminal('USAGE_RANGE', 'The day has not begun.');
-    const today = Math.floor(now / dayMicros) * dayMicros;
-    const { from = day ?? today - defaultDays * dayMicros, to = day === undefined ? now : day + dayMicros } = options;
+    const { from = day ?? beginOfDay(now) - defaultDays * dayMicros, to = day === undefined ? now : day + dayMicros } =
+      options;
     const range = { from, to };
     const altered = await describeAltered(store, range);
     const warning = altered && `${altered} callsync verdicts checks all of them.`;

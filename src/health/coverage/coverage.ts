@@ -2,7 +2,7 @@
 
 import { formatCount, formatSpan, nounOf } from '../../lib/count-of.ts';
 import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
-import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
+import { beginOfDay, dateOf, dayMicros as day } from '../../lib/timestamps.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import type { DayDeliveries, DeliveryStatistics, WebhookQuality } from '../../store/delivery/delivery-statistics.ts';
 import { measureWebhooks, readDeliveryStatistics } from '../../store/delivery/delivery-statistics.ts';
@@ -111,7 +111,7 @@ export const buildCoverage = (input: CoverageInput) => {
     };
   };
   const days: ReturnType<typeof dayFrom>[] = [];
-  for (let start = Math.floor(from / day) * day; start < to; start += day) days.push(dayFrom(start));
+  for (let start = beginOfDay(from); start < to; start += day) days.push(dayFrom(start));
   const deliveries = days.reduce((sum, one) => addDeliveries(sum, one.deliveries), noDeliveries);
   return { from, to, warehouses, days, deliveries, webhooks };
 };

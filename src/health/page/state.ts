@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatSpan } from '../../lib/count-of.ts';
-import { dateOf, dayMicros as day } from '../../lib/timestamps.ts';
+import { beginOfDay, dateOf, dayMicros as day } from '../../lib/timestamps.ts';
 import { listEvents } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
@@ -105,7 +105,7 @@ export const createPageReader = (input: {
   const coverage = shareReading(
     () => {
       const now = Date.now() * 1000;
-      const from = Math.floor(now / day) * day - (shownDays - 1) * day;
+      const from = beginOfDay(now) - (shownDays - 1) * day;
       return readCoverage(store, { range: { from, to: now }, warehouses, now, webhooksSince: now });
     },
     { cacheMs: 20_000, deadlineMs: 30_000 },

@@ -2,7 +2,7 @@
 
 import type { Range, ReconcileTarget } from '../../../schemas/orchestration.ts';
 import { intersect, subtract } from '../../lib/intervals.ts';
-import { dayMicros as day } from '../../lib/timestamps.ts';
+import { beginOfDay, dayMicros as day } from '../../lib/timestamps.ts';
 import { firstCallInstant } from '../../store/ledger/read-ledger.ts';
 import { countPending } from '../../store/loads/loads.ts';
 import type { Store } from '../../store/store.ts';
@@ -22,7 +22,7 @@ export type JudgedDay = Awaited<ReturnType<typeof listDays>>[number];
 export const listDays = async (store: Store, input: { axis: string; warehouses: readonly string[]; to: number }) => {
   const begun = await firstReadInstant(store);
   if (begun === undefined) return [];
-  const span = { from: Math.floor(begun / day) * day, to: Math.floor(input.to / day) * day };
+  const span = { from: beginOfDay(begun), to: beginOfDay(input.to) };
   if (span.from >= span.to) return [];
   const read = await listReadRanges(store, span);
   const unjudged = await listUnjudged(store, { ...input, range: span });

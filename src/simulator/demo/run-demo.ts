@@ -20,7 +20,7 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { mergeRaw, type Raw } from '../../lib/parse-json.ts';
 import { say } from '../../lib/say.ts';
 import { openOwnSecret } from '../../lib/secret.ts';
-import { dayMicros } from '../../lib/timestamps.ts';
+import { beginOfDay } from '../../lib/timestamps.ts';
 import { startBigQueryEmulator } from '../../local/bigquery-emulator.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
 import { findTombstones } from '../../store/ledger/read-ledger.ts';
@@ -252,7 +252,7 @@ const requirePostgresDemo = ({ warehouse }: DemoOptions, dir: string): void => {
 
 /** The UTC days to which the service adds no call any more. */
 const settledDays = (from: string, now: Date): Range => {
-  const startOf = (ms: number): number => Math.floor((ms * 1_000) / dayMicros) * dayMicros;
+  const startOf = (ms: number): number => beginOfDay(ms * 1_000);
   return { from: startOf(Date.parse(from)), to: startOf(now.getTime() - simulated.lateMaxDays * 86_400_000) };
 };
 
