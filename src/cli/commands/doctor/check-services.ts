@@ -9,6 +9,7 @@ import { terminal } from '../../../lib/errors.ts';
 import { lazily } from '../../../lib/timing.ts';
 import { findTemporalCli } from '../../../local/temporal-server.ts';
 import { openFrames } from '../../../source/frames.ts';
+import { steadyNow } from '../../../source/http/http.ts';
 import type { RequestLimiter } from '../../../source/http/limiter.ts';
 import { findRecordsPath } from '../../../source/probe/session.ts';
 import { findTokenFormat, type Source } from '../../../source/source.ts';
@@ -55,8 +56,10 @@ const describeList = (configured: string, body: unknown): Finding => {
 const describeClock = ({ clock }: Source, allowedSkewMs: number): Finding => {
   const offset = clock.offset();
   if (offset === undefined) return skipped('The service tells no time (no Date header).');
+  // The offset is one to the steady time, which is behind after a sleep of this machine.
+  const behindMs = Date.now() - steadyNow();
   // The certain part of the offset: no rounding of the header explains it.
-  const ms = offset.low > 0 ? offset.low : Math.min(offset.high, 0);
+  const ms = Math.max(offset.low - behindMs, 0) + Math.min(offset.high - behindMs, 0);
   const seconds = Math.round(Math.abs(ms) / 1000);
   if (seconds < noticedSkewS) return ok('Agrees with the service’s.');
   const message = `The service’s clock is ${seconds} s ${ms > 0 ? 'ahead of' : 'behind'} this machine’s.`;
