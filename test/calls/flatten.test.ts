@@ -44,11 +44,7 @@ const whole: CallDocument = {
     meta: { lang: 'fr', asr_model: 'm', obfuscated: 'true', ivr_end: 2.5 },
   },
   metadata: {
-    ClientID: 'id',
-    Agent: 'a',
-    Direction: 'IN',
-    Dept: 'd',
-    ANI: '33123456789',
+    ...{ ClientID: 'id', Agent: 'a', Direction: 'IN', Dept: 'd', ANI: '33123456789' },
     ClientCaptureDate: '2023-12-04 10:03:10',
     AudioFileLocation: '/a.wav',
     UDF_num_01: '5',

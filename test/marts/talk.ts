@@ -17,13 +17,8 @@ const bits: Readonly<Record<string, number>> = { in: 1, out: 2 };
 export const talkOf = (utterances: readonly Utterance[], agentSide: string, unitsASecond: number) => {
   if (utterances.length === 0)
     return {
-      talk_status: 'no transcript',
-      agent_status: 'no transcript',
-      turns: 0,
-      words: 0,
-      speech_seconds: null,
-      longest_silence_seconds: null,
-      agent_talk_share: null,
+      ...{ talk_status: 'no transcript', agent_status: 'no transcript', turns: 0, words: 0, speech_seconds: null },
+      ...{ longest_silence_seconds: null, agent_talk_share: null },
     };
   const spans = utterances.map(({ from, datetime, duration }) => {
     const start = Math.round(datetime * 100);

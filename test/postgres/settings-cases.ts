@@ -79,11 +79,7 @@ const setting = fc.constantFrom(...Object.keys(settings)).chain((name) =>
 );
 
 const drawn = fc.record({
-  settings: fc.uniqueArray(setting, {
-    minLength: 1,
-    maxLength: 10,
-    selector: ({ name, place }) => `${place} ${name}`,
-  }),
+  settings: fc.uniqueArray(setting, { minLength: 1, maxLength: 10, selector: ({ name, place }) => `${place} ${name}` }),
   /** TZ of the process. */
   zone: fc.constantFrom('UTC', 'Europe/Paris', 'America/St_Johns', 'Asia/Kolkata', 'Pacific/Apia'),
   /** Options of CREATE DATABASE. Marts and the search need UTF-8. */

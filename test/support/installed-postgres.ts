@@ -133,9 +133,5 @@ export const startDebian = async (programs = debian): Promise<TestDatabase> => {
   const { rows } = await admin('SHOW hba_file');
   await admin(`COPY (SELECT unnest(ARRAY['${rules.join("', '")}'])) TO '${rows[0].hba_file}'`);
   await admin('SELECT pg_reload_conf()');
-  return {
-    url: address('callsync:owner', 'callsync'),
-    adminUrl: address('admin', 'callsync'),
-    drop: server.dispose,
-  };
+  return { url: address('callsync:owner', 'callsync'), adminUrl: address('admin', 'callsync'), drop: server.dispose };
 };

@@ -9,18 +9,8 @@ import { listen } from './listen.ts';
 
 /** Steps of a load as the service sees them; a test may stop a client at any of them. */
 export const strictPoints = [
-  'staging-asked',
-  'staging-made',
-  'load-asked',
-  'load-accepted',
-  'load-answered',
-  'load-done',
-  'script-asked',
-  'script-accepted',
-  'script-answered',
-  'script-done',
-  'drop-asked',
-  'drop-done',
+  ...(['staging-asked', 'staging-made', 'load-asked', 'load-accepted', 'load-answered', 'load-done'] as const),
+  ...(['script-asked', 'script-accepted', 'script-answered', 'script-done', 'drop-asked', 'drop-done'] as const),
 ] as const;
 type StrictPoint = (typeof strictPoints)[number];
 

@@ -68,10 +68,9 @@ const readPage = (ids: readonly string[]) => {
   const records = ids.map((id) => ({ unique_id: id, transcript_json: { callData: [{ content: `v${id}`, words }] } }));
   const page = readPageBody(Buffer.from(JSON.stringify(records)), '');
   if (typeof page === 'string') throw new Error(page);
-  const observations = [...page.parts(1e9)].flat().map(({ value }, n) => ({
-    ...observation(ids[n] as string, n),
-    fields: value as JsonRecord,
-  }));
+  const observations = [...page.parts(1e9)]
+    .flat()
+    .map(({ value }, n) => ({ ...observation(ids[n] as string, n), fields: value as JsonRecord }));
   return { page, observations };
 };
 const idsOf = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);

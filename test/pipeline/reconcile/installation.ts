@@ -23,16 +23,8 @@ export type Installation = Awaited<ReturnType<typeof openInstallation>>;
 
 /** Settings of daily comparisons. */
 export const comparing: InstallationDeps['reconcile'] = {
-  ...{
-    enabled: true,
-    age: 2 * day,
-    span: 60 * day,
-    level: 'fields',
-    backlogDays: 30,
-    rowsDays: 0,
-    interval: day,
-    settle: 0,
-  },
+  ...{ enabled: true, age: 2 * day, span: 60 * day, level: 'fields', backlogDays: 30 },
+  ...{ rowsDays: 0, interval: day, settle: 0 },
 };
 
 /** @param options.warehouse in place of the PostgreSQL one, under the name `main`; migrated. */
