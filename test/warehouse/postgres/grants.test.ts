@@ -93,6 +93,7 @@ test('the restricted role reads its views, and finds no transcript, number or fr
   await admin.query(`CREATE ROLE ${quote(readers.restricted)}; GRANT USAGE ON SCHEMA calls TO PUBLIC;
     GRANT SELECT ON calls.utterances TO ${quote(readers.restricted)}; GRANT SELECT ON calls.metadata TO PUBLIC`);
   await warehouse.grants.apply(readers);
+  await admin.query('CREATE VIEW on_restricted AS SELECT call_id FROM calls_restricted.calls');
   await warehouse.grants.apply(readers);
   const read = await readAs(readers.restricted);
   const own = [...read.keys()].filter((name) => !/^(pg_catalog|information_schema)\./.test(name));
