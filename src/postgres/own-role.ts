@@ -1,5 +1,5 @@
 /** Roles that the owner of a database makes for one purpose, each with fewer rights than the owner. */
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { CallsyncError, terminal } from '../lib/errors.ts';
 import { scramVerifier } from '../lib/keyed-hash.ts';
 import { type ConnectionUrl, lockName, openDatabase, type Queryable, quoteName, readUrl } from './database.ts';
@@ -10,13 +10,21 @@ import { type ConnectionUrl, lockName, openDatabase, type Queryable, quoteName, 
  */
 export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
   const url = readUrl(owner);
-  const name = `${decodeURIComponent(url.username)}_callsync_${purpose}`;
+  const name = nameWithin(decodeURIComponent(url.username), `_callsync_${purpose}`);
   const password =
     url.password === ''
       ? randomBytes(32).toString('hex')
       : createHmac('sha256', url.password).update(name).digest('hex');
   [url.username, url.password] = [encodeURIComponent(name), password];
   return url.href;
+};
+
+/** PostgreSQL cuts names at 63 bytes, and would cut those of all purposes alike. */
+const nameWithin = (owner: string, suffix: string): string => {
+  if (Buffer.byteLength(owner + suffix) <= 63) return owner + suffix;
+  const end = `_${createHash('sha256').update(owner).digest('hex').slice(0, 8)}${suffix}`;
+  const kept = Buffer.from(owner).subarray(0, 63 - end.length);
+  return kept.toString().replace(/\ufffd+$/, '') + end;
 };
 
 const missing = ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION', 'DATABASE_POOLING'];

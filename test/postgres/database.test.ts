@@ -5,6 +5,7 @@ import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
 import { type Database, openDatabase, repeatTransaction, sql } from '../../src/postgres/database.ts';
 import { isStale, postgresError } from '../../src/postgres/errors.ts';
+import { ownRoleUrl } from '../../src/postgres/own-role.ts';
 import { streamRows } from '../../src/warehouse/postgres/reader.ts';
 import { openLink } from '../support/link.ts';
 import { useOpened } from '../support/opened.ts';
@@ -229,4 +230,13 @@ test('a lock that somebody holds is waited for 30 s, and once', async () => {
   expect(locked).toHaveBeenCalledOnce();
   const asked = streamRows(db, "SELECT current_setting('lock_timeout') AS longest");
   expect(await collect(asked)).toEqual([{ longest: '30s' }]);
+});
+
+test('roles of an owner with a long name keep names of their own', () => {
+  const urls = ['reader', 'assistant'].map((purpose) => ownRoleUrl(`postgres://${'é'.repeat(29)}@h/d`, purpose));
+  const names = urls.map((url) => Buffer.from(decodeURIComponent(new URL(url).username)).toString('utf8', 0, 63));
+  expect(names).toEqual([
+    expect.stringMatching(/^é+_\w{8}_callsync_reader$/),
+    expect.stringMatching(/é_\w+_assistant$/),
+  ]);
 });
