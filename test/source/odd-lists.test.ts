@@ -141,6 +141,7 @@ test.each<Behind>([
 
 test.each<[string, SourceConfigInput['list'], object | MemoryAnswer]>([
   ['404 and words', {}, [404, { requestId: '4al', errors: ['No calls found corresponding to the provided filters'] }]],
+  ['404 and other words', {}, [404, { message: 'Call not found for the given criteria' }]],
   ['a total of 0 and no array', { total_path: 'total' }, { total: 0 }],
   ['a total of 0 and an object', { total_path: 'total' }, { total: 0, data: {} }],
   ['an object, as PHP writes an empty array', {}, { data: {} }],
@@ -151,6 +152,7 @@ test.each<[string, SourceConfigInput['list'], object | MemoryAnswer]>([
 test.each<[string, object | MemoryAnswer]>([
   ['LIST_MISSING', [404, { message: 'no Route matched with those values' }]],
   ['LIST_MISSING', [404, { message: 'No static resource calls.' }]],
+  ['LIST_MISSING', [404, { message: 'Call not found' }]],
   ['LIST_SHAPE', { message: 'back soon' }],
   ['LIST_FAILED', { total: 0, error: 'overload' }],
 ])('%s is no window without calls', async (code, answer) => {
@@ -383,6 +385,7 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
   [[202, { data: [] }], {}, true],
   [{ error: { code: 'TIMEOUT' }, data: [] }, { error: null }],
   [{ status: 'error', message: 'overload', data: [] }, { status: 'ok' }],
+  [{ message: 'Rate limit exceeded, please retry later', data: [] }, { message: 'Try other filters.' }, true],
   [{ code: 503, data: [] }, { code: 0 }],
   [{ statusCode: '500', data: [] }, { statusCode: '200' }],
   [{ code: 1001, msg: 'busy', data: [] }, { code: '0000', error: 'Success.' }, true],

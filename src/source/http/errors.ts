@@ -34,10 +34,12 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   return terminal('SERVICE_REFUSED', `${where} answers ${status}${said}.`);
 };
 
+const nothingFound =
+  /^no (calls|conversations|data|items|records|results)\b|^(calls?|conversations?|data|items?|records?|results?) not found .*(criteria|filter|period|range|dates)\b/i;
+
 /** Whether an answer 404 only says that no record matches, as some lists answer a window without calls. */
 export const findsNothing = ({ status, body }: Pick<HttpResponse, 'status' | 'body'>): boolean =>
-  status === 404 &&
-  /^no (calls|conversations|data|items|records|results)\b/i.test(findText(parseQuietly(body), 0) ?? '');
+  status === 404 && nothingFound.test(findText(parseQuietly(body), 0) ?? '');
 
 /** A short text of the error body with everything that could be a person's data left out. */
 const describeError = (response: HttpResponse): string | undefined => {
