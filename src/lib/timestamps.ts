@@ -4,7 +4,7 @@ export type Micros = number;
 export type TimeFormat = 'iso' | 'iso_seconds' | 'datetime' | 'date' | 'epoch_s' | 'epoch_ms';
 
 const isoPattern =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,9})\d*)?)?\s*(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,9})\d*)?)?\s*(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
 /** As ISO 8601 without signs, and systems of telephony, write times: `20231204T151829Z`, or 14 digits. */
 const basicPattern = /^((?:19|20)\d\d)(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)(?=$|[.Z+-])/;
@@ -16,13 +16,13 @@ const months = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 /**
  * Microseconds of a time from a service, for list, ledger and warehouse alike.
  * Accepts ISO 8601: UTC without a zone, midnight without an hour, finer fractions cut. Accepts times of mail, and seconds,
- * milliseconds or microseconds since 1970, as a number or text. Undefined for anything else. Years 1685 to 2254 stay exact.
+ * milliseconds, microseconds or nanoseconds since 1970, as a number or text. Undefined for anything else. Years 1685 to 2254 stay exact.
  */
 export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (typeof value === 'number') return fromEpoch(value);
   if (typeof value !== 'string') return undefined;
   const text = value.trim().replace(basicPattern, '$1-$2-$3T$4:$5:$6');
-  if (/^\d{9,16}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
+  if (/^\d{9,19}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
   const match = isoPattern.exec(text);
   if (match === null) return fromMail(text);
   const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', sign, zoneHour = 0, zoneMinute = 0] =
@@ -42,11 +42,12 @@ const fromMail = (text: string): Micros | undefined => {
   return day === '' ? undefined : parseTimestamp(`${year}-${month}-${day.padStart(2, '0')}T${time}${zone}`);
 };
 
-/** Seconds below 1e11 (year 5138), milliseconds below 1e13, microseconds from 1e14 on; between them are dates in digits. */
+/** Seconds below 1e11 (year 5138), milliseconds below 1e13, microseconds from 1e14 on, nanoseconds from 1e17 on; between them are dates in digits. */
 const fromEpoch = (value: number): Micros | undefined => {
   if (!Number.isFinite(value) || value < 1e8 || value > 8.64e18) return undefined;
   if (value < 1e11) return Math.round(value * 1e6);
   if (value < 1e13) return Math.round(value * 1e3);
+  if (value >= 1e17) return Math.round(value / 1e3);
   return value >= 1e14 && value <= 8.64e15 ? Math.round(value) : undefined;
 };
 

@@ -107,7 +107,7 @@ const inThatSecond = (value: unknown) => [value, second] as const;
 const forms: readonly (readonly [value: unknown, at: number])[] = [
   ...['2023-12-04T15:18:29Z', '2023-12-04T15:18:29', '2023-12-04 15:18:29', ' 2023-12-04T15:18:29Z'].map(inThatSecond),
   ...['Mon, 04 Dec 2023 15:18:29 GMT', '20231204151829', second / 1e6, second / 1e3].map(inThatSecond),
-  ...[String(second / 1e3), String(second / 1e6)].map(inThatSecond),
+  ...[String(second / 1e3), String(second / 1e6), `${second}000`, '2023-12-04t15:18:29z'].map(inThatSecond),
   ['2023-12-04T15:18Z', micros('2023-12-04T15:18:00Z')],
   ['2023-12-04', micros('2023-12-04T00:00:00Z')],
   ['2023-12-04T15:18:29.1Z', second + 100_000],
