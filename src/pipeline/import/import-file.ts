@@ -1,4 +1,5 @@
 /** Brings the records of a file or stream in, as observations with source `import`. */
+import { isUtf8 } from 'node:buffer';
 import { access, constants, open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
@@ -268,6 +269,7 @@ export const readImported = (
 ): { readonly observation: Observation } | { readonly reason: string } => {
   const { value } = readRecord(bytes);
   if (value === undefined) return { reason: 'not JSON' };
+  if (!isUtf8(bytes)) return { reason: 'not valid UTF-8' };
   const identified = identifyRecord(value);
   if ('reason' in identified) return identified;
   const observedAt = importObservedAt(identified.record, rules);

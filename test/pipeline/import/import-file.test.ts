@@ -89,9 +89,11 @@ test.each([undefined, 2])('forms: saved answers of the list, %s spaces deep: rec
   expect(await importFile(pipeline.deps, calls)).toMatchObject({ records: 1, refused: 0 });
 });
 
-test('forms: nothing but blanks is no record, and several members of gzip are one file', async () => {
+test('forms: nothing but blanks is no record, Latin-1 is refused, and members of gzip are one file', async () => {
   for (const content of ['', ' \n\n', '[]', ' [ ] ', '\ufeff', gzipSync('')])
     expect(await run(content)).toMatchObject({ records: 0, refused: 0 });
+  const latin1 = Buffer.from(ndjson([record(1, { status: 'é' })]), 'latin1');
+  expect(await run(latin1)).toMatchObject({ records: 1, refused: 1 });
   const [a, b] = [Buffer.from(ndjson([record(1)])), Buffer.from(ndjson([record(2)]))];
   expect(await run(Buffer.concat([gzipSync(a), gzipSync(b)]))).toMatchObject({ records: 2 });
 });
