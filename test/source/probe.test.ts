@@ -176,6 +176,18 @@ test.each<[string, (query: Query) => object, object, [string][]?]>([
   expect(await readAll(openSource({ ...source.config, list }))).toHaveLength(odd.length);
 });
 
+test('a field that the list leaves out of some calls is not authoritative', async () => {
+  const tags = [{ type: 'text' }];
+  const data = odd.map((one, at) => ({ ...one, tags: at % 2 === 0 ? tags : [] }));
+  const { source } = await serve(
+    withTokens((_, response, { pathname }) => {
+      const one = data.find(({ unique_id }) => pathname.endsWith(`/${unique_id}`));
+      json(response, 200, one === undefined ? { data } : { ...one, tags });
+    }),
+  );
+  expect((await probeSource(source)).list.authoritative_fields).toEqual(Object.keys(data[0] ?? {}).slice(0, -1));
+});
+
 test.each([1, 2, 4])('a probe of %i requests is incomplete, and leaves known settings', async (maxRequests) => {
   const { source } = await serveOdd(oddPages);
   const report = await probeSource({ config: source.config, maxRequests });

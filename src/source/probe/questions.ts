@@ -454,11 +454,21 @@ export const findStatus = async ({ list, say }: Inquiry, { session, look, sized 
 };
 
 export const findSingle = async ({ list, say }: Inquiry, { session, look }: Sample): Promise<void> => {
-  const id = look.records.find(({ unique_id }) => typeof unique_id === 'string')?.unique_id as string | undefined;
+  const carries = list.authoritative_fields ?? [];
+  const bareOf = (record: Readonly<Record<string, unknown>>): string[] =>
+    carries.filter((name) => Object.hasOwn(record, name) && isEmpty(record[name]));
+  // The record with the fewest contents also shows whether the list leaves some out.
+  const named = look.records.filter(({ unique_id }) => typeof unique_id === 'string');
+  const [record = {}] = named.sort((a, b) => bareOf(b).length - bareOf(a).length);
+  const id = record.unique_id as string | undefined;
   const path = `${list.path?.replace(/\/+$/, '')}/{unique_id}`;
   const asked = id && (await session.look({}, path.replace('{unique_id}', encodeURIComponent(id))));
   if (asked && !asked.isRefusal && isObject(asked.body) && asked.body.unique_id === id) {
     list.single_path = path;
     say('single_path', path, 'sure', 'it returned the requested call');
+    const leftOut = bareOf(record).filter((name) => !isEmpty((asked.body as typeof record)[name]));
+    if (leftOut.length === 0) return;
+    list.authoritative_fields = carries.filter((name) => !leftOut.includes(name));
+    say('fields the list lacks at times', leftOut.join(', '), 'sure', 'the call by itself has content in them');
   } else say('single_path', 'none', 'likely', 'the list’s path with an id gave no call');
 };
