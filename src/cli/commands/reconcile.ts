@@ -18,7 +18,8 @@ const describe = ({ done, windows, totals }: ReconcileProgress, until: number | 
     totals.removed > 0 && `  ${totals.removed} unexpected calls removed from warehouses`,
     totals.failed > 0 &&
       `  ${countOf(totals.failed, 'window')} failed; the log of the worker has the reason, and the next run compares them again`,
-    totals.unreachable > 0 && `  ${totals.unreachable} warehouses did not answer`,
+    totals.unreachable > 0 &&
+      `  no answer of a warehouse for ${countOf(totals.unreachable, 'window')}; callsync coverage --day DATE says why`,
   );
 
 export const levelOptions = {

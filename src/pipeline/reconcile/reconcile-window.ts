@@ -152,7 +152,7 @@ const reconcileWarehouse = async (
     listed: reading.comparison.calls.keys(),
     unhealed,
     omitted: gone.omitted,
-    listingComplete: result.shown !== 'none' && result.problems.length === 0 && !isMostlyRejected(result),
+    listingComplete: result.shown !== 'none' && result.problems.length === 0 && !isOftenRejected(result),
     suspicious: window.suspicious,
     excluded: window.excluded,
   };
@@ -181,8 +181,11 @@ const reconcileWarehouse = async (
   return { verdict, removed: removed.size };
 };
 
-/** Whether more records are no calls than are calls: the configuration is wrong, or the service. A single one waits in quarantine. */
-const isMostlyRejected = ({ rejected, calls }: ListingComparison['result']): boolean => rejected > Math.max(1, calls);
+/** Whether a tenth of the records are no calls: the configuration is wrong, or the service. A single one waits in quarantine. */
+export const isOftenRejected = ({
+  rejected,
+  calls,
+}: Pick<ListingComparison['result'], 'rejected' | 'calls'>): boolean => rejected > Math.max(1, calls / 10);
 
 /** Most calls and windows that the reasons of a verdict name. */
 const mostNamed = 10;
@@ -195,7 +198,7 @@ const describeReasons = (found: JudgedFacts, { reading, goneCount }: ReconciledW
   const listing =
     problems.length > 0
       ? problems.slice(0, mostNamed).map(({ problem, detail }) => `${problem}: ${detail}`)
-      : isMostlyRejected(result)
+      : isOftenRejected(result)
         ? [
             `unreadable: ${countOf(result.rejected, 'record')} of the list cannot be read as calls; run callsync quarantine list.`,
           ]

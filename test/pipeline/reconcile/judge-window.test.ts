@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeWindow } from '../../../src/pipeline/reconcile/reconcile-window.ts';
+import { isOftenRejected, judgeWindow } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 
 type WindowFindings = Parameters<typeof judgeWindow>[0];
 
@@ -39,4 +39,9 @@ test.each<[string, Partial<WindowFindings>, string]>([
   ['suspicious before everything else', suspicious, 'suspicious_empty found 0 missing 1'],
 ])('the verdict on a window: %s', (_, found, expected) => {
   expect(tell(judgeWindow({ ...clean, ...found }))).toBe(expected);
+});
+
+test('a single record that is no call waits in quarantine; more than a tenth of a window keep its proof', () => {
+  const counts = [1, 2, 2, 3].map((rejected, at) => ({ rejected, calls: at < 2 ? 0 : 20 }));
+  expect(counts.map(isOftenRejected)).toEqual([false, true, false, true]);
 });
