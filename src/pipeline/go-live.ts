@@ -87,6 +87,8 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
 
   if (state.overlap === undefined && state.receiver !== undefined) {
     const overlap = await compareOverlap(deps, input, state.receiver.at);
+    // The next run verifies the receiver again, and compares from then on: the cause may be mended.
+    if (overlap.both === 0 && overlap.pollOnly > 0) await keep({ receiver: undefined });
     refuseBadOverlap(overlap, input, await listRejections(store, overlap.from));
     await keep({ overlap });
   }

@@ -67,6 +67,10 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   // The day has its verdict by now.
   const restarted = await folder.run(argsOf('--url', url, '--restart'));
   expect(restarted.stderr).toMatch(/first day {2}\d{4}-\d\d-\d\d, the first that was read: proven\n/);
+  await site.control.configure({ webhooks: { url, secret: 'another one' } });
+  expect(await refusalOf(5, '--url', url, '--restart')).toBe('GO_LIVE_REJECTED');
+  await site.control.configure({ webhooks: { url, secret: 'a shared secret' } });
+  expect(await folder.run(argsOf('--url', url))).toMatchObject({ code: 0 });
   await endProcess(running.child, 'SIGINT');
   expect(running.stderr()).toMatch(/Stopped\.\n$/);
 });
