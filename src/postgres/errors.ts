@@ -14,7 +14,7 @@ const readFault = (line: string) => {
  * pattern of SQLSTATE (or Node's code) and message. Then our message with … for the purpose of the database, and the next step.
  */
 export const databaseFaults: readonly Fault[] = `
-terminal | DATABASE_URL_INVALID | ^ERR_INVALID_URL | The connection URL of the … cannot be read. | Write it as postgres://user:password@host:port/database. In the password, write # as %23, / as %2F, ? as %3F and @ as %40.
+terminal | DATABASE_URL_INVALID | ^ERR_INVALID_URL | The connection URL of the … cannot be read. | Write it as postgres://user:password@host:port/database, with one host. In the password, write # as %23, / as %2F, ? as %3F and @ as %40.
 terminal | DATABASE_URL_INVALID | ^open | A file in the connection URL of the … cannot be read. | Correct sslrootcert, sslcert or sslkey in the connection URL.
 terminal | DATABASE_URL_INVALID | ^(42601 .*command-line|42704 .*parameter) | The … refuses the options in its connection URL. | Write options=-c%20NAME%3DVALUE with a parameter of PostgreSQL, or remove options.
 terminal | DATABASE_UNTRUSTED | ^untrusted | The TLS certificate of the … cannot be trusted. | Renew the certificate of the server, or name its CA in the connection URL: sslmode=verify-full&sslrootcert=FILE.

@@ -13,7 +13,10 @@ const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
 export const allowReaderToLeave = (): void => {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (!readerGone.has(error.code ?? '')) throw error;
+      if (readerGone.has(error.code ?? '')) return;
+      process.stderr.write(`The output cannot be written (${error.code ?? error.message}).\n`);
+      endWith('blocked');
+      process.exit(process.exitCode ?? 0);
     });
 };
 
