@@ -17,11 +17,13 @@ export const parseDuration = (text: string): number | undefined => {
   return ms <= longestMs ? ms : undefined;
 };
 
+const durationForm = 'must be a number with its unit: ms, s, m, h or d, such as 5m';
+
 /** A duration in YAML, milliseconds once parsed. @param least such as `1s`, the shortest interval of Temporal */
 export const durationSchema = (least = '0s') =>
   z
-    .string()
-    .regex(pattern, 'must be a number with its unit: ms, s, m, h or d, such as 5m')
+    .string({ error: durationForm })
+    .regex(pattern, durationForm)
     .transform((text) => parseDuration(text) ?? Number.NaN)
     .refine((ms) => ms >= (parseDuration(least) as number), { error: `must be from ${least} to 36500d` });
 

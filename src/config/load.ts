@@ -84,7 +84,8 @@ const describeIssue = (issue: z.core.$ZodIssue, above: readonly PropertyKey[]): 
 const describeFault = (issue: z.core.$ZodIssue, path: readonly PropertyKey[], key: string): string => {
   switch (issue.code) {
     case 'invalid_type':
-      return `${key} ${issue.input === undefined ? 'is required' : `must be ${article(issue.expected)}`}${hint(path)}`;
+      if (issue.input === undefined) return `${key} is required${hint(path)}`;
+      return `${key} ${issue.message.startsWith('Invalid') ? `must be ${article(issue.expected)}` : issue.message}${hint(path)}`;
     case 'invalid_value':
       return `${key} must be ${oneOf(issue.values)}`;
     case 'too_small':

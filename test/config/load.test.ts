@@ -256,10 +256,10 @@ test('errors say what is missing', async () => {
 });
 
 test('errors name every wrong key at once, and repeat no value', async () => {
-  const wrong = '  client_secret: { hidden: hunter2 }\nstore: { port: -1, url: "A B" }\n';
+  const wrong = '  client_secret: { hidden: hunter2 }\nstore: { port: -1, url: "A B" }\nsync: { interval: 60 }\n';
   const { message } = await failure(minimal + wrong);
-  for (const said of ['source.client_secret must be a string', 'store.port', 'store.url'])
-    expect(message).toContain(said);
+  const keys = ['source.client_secret must be a string', 'store.port', 'store.url', 'interval must be a number with'];
+  for (const said of keys) expect(message).toContain(said);
   expect(message).not.toMatch(/hunter2|A B/);
 });
 
