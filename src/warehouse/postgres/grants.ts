@@ -36,14 +36,21 @@ BEGIN
 END $callsync$`;
 };
 
-/** Only where it is not there as its comment says: a new one waits for readers, and loses the rights that others gave. */
-const makeView = (view: string, sql: string): string => `DO $callsync$ BEGIN
-  IF obj_description(to_regclass(${literal(view)}), 'pg_class') IS DISTINCT FROM ${literal(sql)} THEN
+/**
+ * Only where it is not there as it was made: a new one waits for readers, and loses the rights that others gave. The comment holds a
+ * digest, so that a changed view, or one of a renamed table, is made anew.
+ */
+const makeView = (view: string, sql: string): string => {
+  const made = `(SELECT ${literal(`${sql} `)} || md5(concat(pg_get_viewdef(oid), reloptions, relowner)) FROM pg_class WHERE oid = to_regclass(${literal(view)}))`;
+  return `DO $callsync$ BEGIN
+  PERFORM set_config('search_path', '', true);
+  IF coalesce(obj_description(to_regclass(${literal(view)}), 'pg_class') <> ${made}, true) THEN
     DROP VIEW IF EXISTS ${view};
     CREATE VIEW ${view} WITH (security_barrier) AS ${sql};
-    COMMENT ON VIEW ${view} IS ${literal(sql)};
+    EXECUTE format('COMMENT ON VIEW %s IS %L', ${literal(view)}, ${made});
   END IF;
 END $callsync$`;
+};
 
 const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
   const schema = quote(layout.schema);

@@ -94,6 +94,8 @@ test('the restricted role reads its views, and finds no transcript, number or fr
     GRANT SELECT ON calls.utterances TO ${quote(readers.restricted)}; GRANT SELECT ON calls.metadata TO PUBLIC`);
   await warehouse.grants.apply(readers);
   await admin.query('CREATE VIEW on_restricted AS SELECT call_id FROM calls_restricted.calls');
+  const wider = `SELECT ${openColumns.tags}, value_text FROM calls.tags`;
+  await admin.query(`CREATE OR REPLACE VIEW calls_restricted.tags AS ${wider}`);
   await warehouse.grants.apply(readers);
   const read = await readAs(readers.restricted);
   const own = [...read.keys()].filter((name) => !/^(pg_catalog|information_schema)\./.test(name));
