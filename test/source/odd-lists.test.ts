@@ -385,7 +385,7 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
   [[202, { data: [] }], {}, true],
   [{ error: { code: 'TIMEOUT' }, data: [] }, { error: null }],
   [{ status: 'error', message: 'overload', data: [] }, { status: 'ok' }],
-  [{ message: 'Rate limit exceeded, please retry later', data: [] }, { message: 'Try other filters.' }, true],
+  [{ message: 'Rate limit exceeded, please retry later', data: [] }, { message: 'No calls; try again later.' }, true],
   [{ code: 503, data: [] }, { code: 0 }],
   [{ statusCode: '500', data: [] }, { statusCode: '200' }],
   [{ code: 1001, msg: 'busy', data: [] }, { code: '0000', error: 'Success.' }, true],

@@ -17,7 +17,7 @@ const emptyFailures = [
   ...failures,
   /^(status|code)=(202|-\d+|(?!0+$|10+$|20)\d{4,6})$/,
   new RegExp(`^err(or)?(code|no|type)=(?!200$|${nothing})`),
-  /^(message|msg|details?|description|reason|warning|info)=.*\b(rate limit|too many requests|(retry|again) (later|after)|(temporarily|service|data) (is |are )?(un|not )available|timed? ?out|overload|maintenance|being (restored|prepared|loaded))/,
+  /^(message|msg|details?|description|reason|warning|info)=(?!.*\b(no|none|0|empty|found)\b).*\b(rate limit|too many requests|(retry|again) (later|after)|(temporarily|service( is)?) (un|not )available|timed? ?out|overload|maintenance|being (restored|prepared|loaded))/,
 ];
 /** Parts of a document that tell of the answer. */
 const aboutAnswer = /^_*(resp(onse)?|result|status)?_?(meta(data)?|header|status|info)?$/i;
