@@ -10,22 +10,25 @@ export const parseQuietly = (json: string | Buffer): unknown => {
   }
 };
 
-/** Every number that a double might not hold even roughly is like this. */
-const mayOverflow = /[eE][+-]?\d{3}(?<=[:,[\s]-?[\d.]+[eE][+-]?\d{3})|\d{200}/;
+/** Every number that a double might not hold is like this: one out of range, or a long whole one. */
+const mayBeLost = /[eE][+-]?\d{3}(?<=[:,[\s]-?[\d.]+[eE][+-]?\d{3})|\d{200}|[:,[\s]-?\d{16}/;
 /** Of a text only its escapes and its ends: a pattern of a whole text runs out of stack on millions of escapes. */
 const textOrNumber = /"|\\.|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
 
-const overflows = (number: string): boolean =>
-  /^[-0.]*[1-9]/.test(number) && ['0', 'Infinity', '-Infinity'].includes(String(Number(number)));
+const isLost = (number: string): boolean =>
+  isCutWhole(number) || (/^[-0.]*[1-9]/.test(number) && ['0', 'Infinity', '-Infinity'].includes(String(Number(number))));
 
-/** JSON in which such numbers are texts: JSON.parse would make them infinite, or zero. Other numbers, too, can be meant. */
-export const keepNumbers = (json: string, mayBeLost = mayOverflow, isLost = overflows): string => {
+/** Whether a double loses digits of a whole number. Those of services that have doubles themselves come back alike. */
+const isCutWhole = (number: string): boolean => /^-?\d{16,}$/.test(number) && String(Number(number)) !== number;
+
+/** JSON in which such numbers are texts: JSON.parse would change them. Other numbers, too, can be meant. */
+export const keepNumbers = (json: string, may = mayBeLost, is = isLost): string => {
   let inText = false;
   const keep = (found: string): string => {
     if (found === '"') inText = !inText;
-    return !inText && isLost(found) ? `"${found}"` : found;
+    return !inText && is(found) ? `"${found}"` : found;
   };
-  return mayBeLost.test(json) ? json.replace(textOrNumber, keep) : json;
+  return may.test(json) ? json.replace(textOrNumber, keep) : json;
 };
 
 /** A number in digits; the text where a double cannot hold it. */
