@@ -19,7 +19,7 @@ import {
   readWithdrawals,
   windowOf,
 } from '../../store/windows/verdicts.ts';
-import { listReadByAxis } from '../../store/windows/windows.ts';
+import { listReadByAxis, problemsWithin } from '../../store/windows/windows.ts';
 import type { ReadDeps, WarehouseTarget } from '../deps.ts';
 import { type ListingComparison, readChanged } from '../read/read-changed.ts';
 import { compareWarehouse, healWarehouse } from './compare-warehouse.ts';
@@ -304,17 +304,22 @@ interface UnlistedCalls extends Pick<ReconcileWindowInput, 'axis' | 'range'> {
   readonly listing: ListingComparison;
 }
 
+/** Longest time between the start of a call and its end, by which a list may cut although no record shows it. */
+const longestCall = 86_400_000_000;
+
 /**
- * Where the service has no endpoint for one call, two agreeing listings of the window decide; one alone does not.
+ * Where the service has no endpoint for one call, two agreeing listings of the window decide; one alone does not. Nor do
+ * they where a window beside it gives calls of other times: an unlisted call may be among them.
  * @throws CallsyncError of the source or the store.
  */
 const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSignal) => {
   const { result, observedAt } = input.listing;
+  const isSingle = deps.source.list.list.single_path !== undefined;
   const isShown = result.shown !== 'none' && result.problems.length === 0;
-  const { found, unknown: gone } =
-    deps.source.list.list.single_path === undefined
-      ? { found: [], unknown: isShown ? input.callIds : [] }
-      : await askSingly(deps, input.callIds, signal);
+  const isMixed = !isSingle && (await isBesideOthers(deps, input.range));
+  const { found, unknown: gone } = isSingle
+    ? await askSingly(deps, input.callIds, signal)
+    : { found: [], unknown: isShown && !isMixed ? input.callIds : [] };
   // The latest observation of the listing, so that only a later one clears the mark.
   const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
   const marked = await deps.store.transaction(async (db) => {
@@ -328,9 +333,14 @@ const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSi
     /** Still served one by one; folded. */
     found: found.map(({ callId }) => callId),
     /** Found calls that the listing should have named: it was not complete. */
-    omitted: found.filter((observation) => shouldBeListed(deps, input, observation)).length,
+    omitted: isMixed ? input.callIds.length : found.filter((one) => shouldBeListed(deps, input, one)).length,
   };
 };
+
+const isBesideOthers = async ({ store }: ReadDeps, { from, to }: Range): Promise<boolean> =>
+  (await problemsWithin(store, { from: from - longestCall, to: to + longestCall })).some(
+    ({ problem }) => problem === 'outside',
+  );
 
 const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {
   const { list } = deps.source.list;
