@@ -64,13 +64,11 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     await proveRange(here.postgresUrl, join(cli.path, 'data'), days);
     const said = String(await buildOnProof());
     await cli.remove();
-    console.log(said.trim().split('\n').at(-1));
     expect(said).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
     const views = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'calls_marts'";
     const names = (await here.postgres.ask(views)).map(({ table_name }) => table_name as string);
     await compareModels(folder, here.postgres, names);
     const { resolved_share, ...figures } = await askMetrics(folder, here.postgres);
-    console.log(figures);
     // No two days in a row are proven here, so no call counts as resolved.
     expect(resolved_share).toBe(0);
     expect(Object.keys(figures)).toHaveLength(9);

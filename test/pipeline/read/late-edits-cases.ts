@@ -131,7 +131,6 @@ export const describeLateEdits = (size: Size): void => {
     const options = { ...size, days: 120, editShare: 0.05, ageOf };
     const sampled = runLateEdits({ ...options, sample: 0.01 });
     const blind = runLateEdits({ ...options, sample: 0 });
-    console.log('30 % of the edits begin to come 21 days late', { sampled, blind });
     expect(sampled.horizonDays).toBeGreaterThan(20);
     expect(sampled.caught).toBeGreaterThan(0.999);
     expect(blind.horizonDays).toBeLessThan(10);

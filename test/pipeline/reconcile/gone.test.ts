@@ -223,7 +223,6 @@ test('light reading fetches many changed calls by the windows that hold them', a
   const light = await read();
   expect(light.changed.size).toBe(400);
   expect(light).toMatchObject({ fetched: 400, unfetched: [] });
-  console.log(`400 of 1,001 calls changed: ${light.requests} requests`);
   expect(light.requests).toBeLessThan(6 + 60);
   for (const { callId } of edited.slice(0, 20)) expect(await isTrue(callId)).toBe(true);
   expect(await read()).toMatchObject({ fetched: 0 });

@@ -1,6 +1,6 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { ReconcileRequest } from '../../../schemas/orchestration.ts';
-import { drawCoverage, readCoverage } from '../../../src/health/coverage/coverage.ts';
+import { readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { readReport } from '../../../src/health/coverage/report.ts';
 import { terminal, transient } from '../../../src/lib/errors.ts';
 import { iso, nowMicros } from '../../../src/lib/timestamps.ts';
@@ -150,8 +150,6 @@ test("reconciling measures the loss that the simulator's truth has", async () =>
   const truth = await collect(here.simulator.truth({ light: true }));
   const listed = truth.filter(({ visibleInList, status }) => visibleInList && /^(qualified|void)$/.test(status));
   const [expected, lost] = [listed.length, listed.filter((entry) => !entry.deliveredByWebhook).length];
-  console.log(drawCoverage(coverage));
-  console.log(`truth: ${webhooks.dropped} of ${webhooks.queued} deliveries dropped, ${lost} of ${expected} lost`);
   expect(webhooks.dropped).toBe(lost);
   expect(coverage.webhooks).toMatchObject({ expected, lost, lossRate: lost / expected });
   expect(lost / expected).toBeGreaterThan(0.03);
