@@ -16,7 +16,8 @@ const mayBeLost = /[eE][+-]?\d{3}(?<=[:,[\s]-?[\d.]+[eE][+-]?\d{3})|\d{200}|[:,[
 const textOrNumber = /"|\\.|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
 
 const isLost = (number: string): boolean =>
-  isCutWhole(number) || (/^[-0.]*[1-9]/.test(number) && ['0', 'Infinity', '-Infinity'].includes(String(Number(number))));
+  isCutWhole(number) ||
+  (/^[-0.]*[1-9]/.test(number) && ['0', 'Infinity', '-Infinity'].includes(String(Number(number))));
 
 /** Whether a double loses digits of a whole number. Those of services that have doubles themselves come back alike. */
 const isCutWhole = (number: string): boolean => /^-?\d{16,}$/.test(number) && String(Number(number)) !== number;

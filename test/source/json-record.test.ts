@@ -53,8 +53,9 @@ test('scanning a record calls a field plain when JSON.stringify would write the 
     expect([value, plain(value)]).toEqual([value, false]);
   for (const json of '0.9342876672744751 12345678901234567000 1 -1.5 0.05 "é" "\\n" [] {} [1,{"b":null}]'.split(' '))
     expect(plain(json)).toBe(true);
-  const long = readRecord(Buffer.from('{"a":[-9007199254740993,12345678901234567000,"x, 9007199254740993"],"b":1}')).value;
-  expect(long).toEqual(new JsonRecord({ a: ['-9007199254740993', 1.2345678901234567e19, 'x, 9007199254740993'], b: 1 }));
+  const long = readRecord(Buffer.from('{"a":[-9007199254740993,12345678901234567000,"x, 9007199254740993"]}'));
+  const kept = ['-9007199254740993', 1.2345678901234567e19, 'x, 9007199254740993'];
+  expect(long.value).toEqual(new JsonRecord({ a: kept }));
 });
 
 const words = Array.from({ length: 100 }, (_, n) => ({ value: `word${n}`, start: n / 4 }));

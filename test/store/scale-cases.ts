@@ -167,8 +167,7 @@ const receive = async (store: Store, callIds: readonly string[]): Promise<void> 
   const inbox = createInboxWriter({ pool: store.pool });
   // A changed field, so that the age of late changes is counted.
   const changed = callIds.map((id) => makeDelivery(id, 200, { status: 'void' }));
-  const deliveries = changed.map((one) => ({ ...one, deliveryId: `${Date.now() / 1000}` }));
-  await inbox.insert(deliveries);
+  await inbox.insert(changed.map((one) => ({ ...one, deliveryId: `${Date.now() / 1000}` })));
   await inbox.ping();
   await inbox.depth();
 };

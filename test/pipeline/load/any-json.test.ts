@@ -120,8 +120,7 @@ test.each([
 ])('encoding of many calls for %s lets others have their turn', async (_, encode) => {
   let turns = 0;
   const others = setInterval(() => (turns += 1));
-  const batch = makeBatch({ calls: Array(6).fill(makeCall({ callId: 'c', utterances: 5_000 })) });
-  await encode(batch);
+  await encode(makeBatch({ calls: Array(6).fill(makeCall({ callId: 'c', utterances: 5_000 })) }));
   clearInterval(others);
   expect(turns).toBeGreaterThan(2);
 });

@@ -267,8 +267,7 @@ test.each([
   // A hold that is put on beside the fold waits for it, and finds its call.
   const other = { ...record, in: { data: '0655443322' } };
   const isNoted = (sql: string): boolean => sql.startsWith('SELECT EXISTS (SELECT FROM erased_keys)');
-  const put = actInFold(isNoted, ['late-1', other], () => hold(phone('0655443322')));
-  expect(await put).toMatchObject({ calls: 1 });
+  expect(await actInFold(isNoted, ['late-1', other], () => hold(phone('0655443322')))).toMatchObject({ calls: 1 });
   expect(JSON.stringify((await pipeline.rowOf('worn-1'))?.document)).toContain(JSON.stringify(words));
 });
 
