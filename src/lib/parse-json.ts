@@ -19,7 +19,7 @@ const isLost = (number: string): boolean =>
   isCutWhole(number) ||
   (/^[-0.]*[1-9]/.test(number) && ['0', 'Infinity', '-Infinity'].includes(String(Number(number))));
 
-/** Whether a double loses digits of a whole number. Those of services that have doubles themselves come back alike. */
+/** Whether a double loses digits of a whole number. A number that a service printed from a double comes back alike. */
 const isCutWhole = (number: string): boolean => /^-?\d{16,}$/.test(number) && String(Number(number)) !== number;
 
 /** JSON in which such numbers are texts: JSON.parse would change them. Other numbers, too, can be meant. */
