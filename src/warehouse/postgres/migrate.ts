@@ -4,6 +4,7 @@
  * blocks all later loads and queries.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { tables, tombstonesTable } from '../../../schemas/tables.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { type Database, lockName, type Queryable, runAll, type Transaction } from '../../postgres/database.ts';
 import { isLocked } from '../../postgres/errors.ts';
@@ -73,10 +74,20 @@ export const migrate = async (schema: Schema): Promise<void> => {
     await apply((change) => change.name === name, name, isUrgent ? { forMs: 3_000 } : undefined);
 };
 
-/** Takes no lock that a load or query waits for. */
+const ownTables = [...tables, tombstonesTable].map(({ name }) => name);
+
+/**
+ * Takes no lock that a load or query waits for. A view has no comment while it reads a table of another name: somebody
+ * renamed one, which stays in the view, and another took its place.
+ */
 export const readRelations = async (db: Queryable, layout: Pick<Layout, 'schema'>): Promise<FoundRelations> => {
   const rows = await db.query<{ relation: string; comment: string | null; columns: Record<string, string | null> }>`
-      SELECT coalesce(c.relname, '') AS relation, obj_description(c.oid, 'pg_class') AS comment,
+      SELECT coalesce(c.relname, '') AS relation,
+            CASE WHEN NOT EXISTS (
+                   SELECT FROM pg_rewrite w JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+                     JOIN pg_class t ON d.refclassid = 'pg_class'::regclass AND t.oid = d.refobjid
+                    WHERE w.ev_class = c.oid AND t.relkind = 'r' AND t.relname <> ALL (${ownTables}))
+                 THEN obj_description(c.oid, 'pg_class') END AS comment,
             coalesce(json_object_agg(a.attname, col_description(c.oid, a.attnum)) FILTER (WHERE a.attname IS NOT NULL), '{}') AS columns
        FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

@@ -146,4 +146,11 @@ test('marts that are dropped and made again, as they lost a column, are open to 
   expect(byRestricted.get('marts.calls_wide')).toContain('spring');
   expect(byRestricted.get('marts.transcripts')).toContain('transcriptcanary');
   expect((await readAs(readers.analyst)).get('marts.calls_wide')).toContain('freecanary');
+  // Somebody renames the table under them: views follow it, and another takes its place.
+  await admin.query('ALTER TABLE calls.utterances RENAME TO spoken');
+  await warehouse.migrate();
+  expect(await makeMarts({ metadata: 'UDF_text_01', name: 'other' })).toContain('transcripts');
+  expect(await makeMarts({ metadata: 'UDF_text_01', name: 'other' })).toEqual([]);
+  for (const view of ['marts.transcripts', 'calls.words'])
+    expect((await admin.query(`SELECT * FROM ${view}`)).rows).toEqual([]);
 });
