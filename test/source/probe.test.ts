@@ -162,6 +162,12 @@ test.each<[string, (query: Query) => object, object, [string][]?]>([
   ['bounds as filters', (q) => timed({ from: q['filter[from]'], to: q['filter[to]'] }), { time_format: 'datetime' }],
   ['bounds of changes', changed, { cursor_fields: [{ record_field: 'updated_at' }] }],
   ['a total of records', () => ({ ...rows(0, 99), meta: { 'record-count': 40 } }), { total_path: 'meta.record-count' }],
+  ['a total in depth', () => ({ ...rows(0, 99), hits: { total: { value: 40 } } }), { total_path: 'hits.total.value' }],
+  [
+    'a total of all windows',
+    (q) => ({ ...changed(q), total: 40 }),
+    expect.not.objectContaining({ total_path: 'total' }),
+  ],
   ['pages as the user says', oddPages, { page_param: 'seite', size_param: 'anzahl' }, [['seite'], ['anzahl']]],
   ['pages of a fixed size', ({ page = 1 }) => rows((+page - 1) * 12), { style: 'page', page_param: 'page' }],
   ['rows of a fixed number', ({ offset = 0 }) => rows(offset), { style: 'offset', offset_param: 'offset' }],

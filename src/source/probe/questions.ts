@@ -212,7 +212,7 @@ export const findCounted = async (
 };
 
 const totalName =
-  /(^|[._])(total|count|total_?count|total_?(items|results|records|elements|hits|size|rows|calls)|(records?|items|calls|rows)[-_]?(count|total)|nb_?(hits|results)|found|matches|hits)$/i;
+  /(^|[._])(total|count|total_?count|total_?(items|results|records|elements|hits|size|rows|calls)|(records?|items|calls|rows)[-_]?(count|total)|nb_?(hits|results)|found|matches|hits)(\.value)?$/i;
 
 /** A total is a number beside the records, or in a header, that does not shrink when the page is made shorter. */
 const findTotal = ({ base }: Inquiry, short: Look, isShorter: boolean) => {
@@ -299,12 +299,13 @@ export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra:
     return;
   }
   const { format } = first;
-  list.cursor_fields = found.filter((one) => one.format === format).map(({ format: _, came, ...axis }) => axis);
-  for (const { from_param, to_param, record_field, end_of_processing, came } of found) {
+  list.cursor_fields = found.filter((one) => one.format === format).map(({ format: _, part, ...axis }) => axis);
+  for (const { from_param, to_param, record_field, end_of_processing, part } of found) {
     const processing = end_of_processing ? '; taken as the end of processing' : '';
-    const evidence = `all ${came} records of a part lay inside it, others were gone${processing}`;
+    const evidence = `all ${part.records.length} records of a part lay inside it, others were gone${processing}`;
     say('cursor_fields', `${from_param} and ${to_param} cut by ${record_field}`, 'likely', evidence);
   }
+  checkTotal({ list, say }, look, first.part);
   list.time_format = format;
   say('time_format', format, 'sure', 'bounds in this form cut the list where they should');
   [list.from_inclusive, list.to_inclusive] = await findInclusive(sample, first);
@@ -314,6 +315,17 @@ export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra:
   const isWhole = timesOf(look, first.record_field).every((time) => time % 1_000_000 === 0);
   list.time_resolution_ms = isWhole ? 1_000 : formatStep(format) / 1_000;
   say('time_resolution_ms', String(list.time_resolution_ms), 'likely', 'the fractions of the times that were seen');
+};
+
+/** A total that stays the same for a part of the list counts what no window has: it would leave every window in doubt. */
+const checkTotal = ({ list, say }: Pick<Inquiry, 'list' | 'say'>, whole: Look, part: Look): void => {
+  const totalOf = ({ body, headers }: Look): number =>
+    Number(list.total_path === undefined ? headers[list.total_header ?? ''] : valueAt(body, list.total_path));
+  const [count, total] = [part.records.length, totalOf(part)];
+  if (count >= whole.records.length || !(total > count && total >= totalOf(whole) * 0.9)) return;
+  const key = list.total_path === undefined ? 'total_header' : 'total_path';
+  delete list[key];
+  say(key, 'none', 'sure', `it said ${total} also for a part of ${count} records`);
 };
 
 const timesOf = (look: Look, field: string) => look.records.flatMap((record) => parseTimestamp(record[field]) ?? []);
@@ -345,7 +357,7 @@ type FoundAxis = NonNullable<Awaited<ReturnType<typeof identifyAxis>>>;
 
 /**
  * The field by which two parameters cut the list, and the first of the formats in which they do.
- * `came` = records that came for the part of the sample that was asked for.
+ * `part` = the answer for the part of the sample that was asked for.
  */
 export const identifyAxis = async (
   { session, look: sample, sized }: Sample,
@@ -366,7 +378,7 @@ export const identifyAxis = async (
       // Records of the sample that are outside the part must be gone.
       if (look.records.length === 0 || name === undefined || sample.ids.every((id) => look.ids.includes(id))) continue;
       const end_of_processing = /qualif|process|complet|finish|updat|modif/i.test(name);
-      return { name, from_param, to_param, record_field: name, end_of_processing, format, came: look.records.length };
+      return { name, from_param, to_param, record_field: name, end_of_processing, format, part: look };
     }
   }
   return undefined;
