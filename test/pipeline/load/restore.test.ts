@@ -108,10 +108,11 @@ test('a warehouse gets its deliveries again by indexes, however many there are',
   expect(ofInbox.filter((plan) => !/Index Cond: \(received_at|inbox_erased/.test(plan))).toEqual([]);
 });
 
-const run = async () => {
+const run = async (...written: Calls) => {
   const ledgerCheck = checkOf(pipeline.warehouse);
   await ledgerCheck.run();
   const running = pipeline.depsWith(checkBeforeLoad(pipeline.warehouse, ledgerCheck));
+  await writeTo(running, ...written);
   return {
     ledgerCheck,
     write: (...calls: Calls) => writeTo(running, ...calls),
@@ -132,8 +133,7 @@ test.each([
   ['row by row', 'looking at it', undefined, look],
   ['as tables made anew', 'looking at it', anew, look],
 ])('under running workers: a ledger set back %s: %s notices, and asks for the rest', async (_how, _by, how, notice) => {
-  const worker = await run();
-  await worker.write(['a', 'v1'], ['b', 'v1']);
+  const worker = await run(['a', 'v1'], ['b', 'v1']);
   const restore = await ledger();
   await worker.write(['a', 'v2'], ['new', 'v1'], ['gone', 'v1'], ['late', 'v1']);
   await erase('gone');
@@ -156,8 +156,7 @@ test.each([
 test.each(['TRUNCATE', 'DELETE FROM'])(
   'a ledger emptied by %s, whose loads stay, asks for all of its calls',
   async (verb) => {
-    const worker = await run();
-    await worker.write(['a', 'v1'], ['b', 'v1']);
+    const worker = await run(['a', 'v1'], ['b', 'v1']);
     const epoch = await pipeline.store.epoch();
     for (const table of ['ledger', 'ledger_documents', 'warehouse_calls']) await query(`${verb} ${table}`);
     for (let looks = 0; looks < 2; looks += 1) await look(worker);
@@ -167,8 +166,7 @@ test.each(['TRUNCATE', 'DELETE FROM'])(
 );
 
 test('under running workers, the new epoch comes first; the next check does what was interrupted', async () => {
-  const worker = await run();
-  await worker.write(['a', 'v1'], ['b', 'v1']);
+  const worker = await run(['a', 'v1'], ['b', 'v1']);
   const restore = await ledger();
   await worker.write(['a', 'v2'], ['new', 'v1']);
   const epoch = await pipeline.store.epoch();
@@ -185,8 +183,7 @@ test('under running workers, the new epoch comes first; the next check does what
 });
 
 test('under running workers: a ledger that is being restored is left alone', async () => {
-  const worker = await run();
-  await worker.write(['a', 'v1']);
+  const worker = await run(['a', 'v1']);
   await query('ALTER TABLE load_calls RENAME CONSTRAINT load_calls_load_id_fkey TO kept');
   const definition = `SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'kept'`;
   const [sql] = await column(pipeline.store, definition);
@@ -202,8 +199,7 @@ test('under running workers: a ledger that is being restored is left alone', asy
 });
 
 test('a ledger that stays dropped is created anew, above the warehouse, and nothing erased comes back', async () => {
-  const worker = await run();
-  await worker.write(['a', 'v1'], ['gone', 'v1']);
+  const worker = await run(['a', 'v1'], ['gone', 'v1']);
   await erase('gone');
   await worker.drain();
   const epoch = await pipeline.store.epoch();
@@ -220,8 +216,7 @@ test('a ledger that stays dropped is created anew, above the warehouse, and noth
 });
 
 test('under running workers, a dropped column is made again before the second load', async () => {
-  const worker = await run();
-  await worker.write(['a', 'v1']);
+  const worker = await run(['a', 'v1']);
   await query('ALTER TABLE wh_main.calls DROP COLUMN status CASCADE');
   await worker.write(['a', 'v2']);
   await worker.write(['b', 'v1']);
@@ -230,8 +225,7 @@ test('under running workers, a dropped column is made again before the second lo
 });
 
 test('under running workers: a warehouse that was dropped, or set back, is filled again', async () => {
-  const worker = await run();
-  await worker.write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
+  const worker = await run(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
   await erase('gone');
   await worker.drain();
   await query('DROP SCHEMA wh_main CASCADE');

@@ -34,7 +34,8 @@ const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
     now: () => new Date(),
     sync: { settle, lookback, start: second, interval: minute, direction: 'newest_first', ...sync },
   };
-  return { deps, simulator, source, serviceNow: async () => Date.parse((await simulator.setClock({})).now) * 1000 };
+  const serviceNow = async () => Date.parse((await simulator.setClock({})).now) * 1000;
+  return { deps, simulator, source, serviceNow, now: await serviceNow() };
 };
 
 const store = () => pipeline.store;
@@ -89,8 +90,7 @@ test('continuous sync reads nothing before its first start, which a later config
 });
 
 test('continuous sync has the newest first, then unread windows, without those read in time', async () => {
-  const { deps, serviceNow } = await open();
-  const now = await serviceNow();
+  const { deps, now } = await open();
   const watermark = now - 100 * hour;
   await leaveWatermark(watermark);
   await recordRead(now - 50 * hour, now - 20 * hour);
@@ -106,8 +106,7 @@ test('continuous sync has the newest first, then unread windows, without those r
 });
 
 test('continuous sync reads again what was read too soon, with no question more for it', async () => {
-  const { deps, serviceNow } = await open();
-  const now = await serviceNow();
+  const { deps, now } = await open();
   await leaveWatermark(now - hour);
   await recordRead(now - hour, now - 4 * minute);
   await ageReadings('3 minutes');
@@ -125,8 +124,7 @@ test.each<{ name: string; calls: number; exclude?: string[]; parts: number; isPr
   { name: 'reads all whole where the list leaves nothing out', calls: 51, exclude: [], parts: 0 },
   { name: 'reads all whole where a transcript may come later', calls: 51, parts: 0, isProcessed: false },
 ])('continuous sync $name', async ({ calls, exclude = ['transcript_json'], parts, isProcessed = true }) => {
-  const { deps, source, serviceNow } = await open();
-  const now = await serviceNow();
+  const { deps, source, now } = await open();
   await leaveWatermark(now - hour);
   await recordRead(now - hour, now - 4 * minute, 'total', calls);
   await ageReadings('3 minutes');
@@ -170,8 +168,7 @@ test.each([
 });
 
 test('continuous sync tries problems of other axes again when due, unless the list lost the axis', async () => {
-  const { deps, serviceNow } = await open();
-  const now = await serviceNow();
+  const { deps, now } = await open();
   await leaveWatermark(now - 10 * hour);
   const range = { from: now - 5 * hour, to: now - 4 * hour };
   for (const one of ['timestamp', 'gone'].map((other) => ({ axis: other, ...range })))
