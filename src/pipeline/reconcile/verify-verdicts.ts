@@ -52,6 +52,8 @@ const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']
     if (!(error instanceof CallsyncError)) throw error;
     return null;
   }
+  // An emptied copy lacks at least the newest: only older ones expire.
+  if (verdicts === 0) oldest = Math.max(...Array.from(lacking.values(), ({ compared_at: at }) => at));
   for (const { verdict_id: id, compared_at: at } of lacking.values()) if (at >= oldest) differing.push(id);
   return { verdicts, differing: [...new Set(differing)].sort((a, b) => a - b) };
 };

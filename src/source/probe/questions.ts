@@ -317,7 +317,7 @@ export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra:
   say('time_resolution_ms', String(list.time_resolution_ms), 'likely', 'the fractions of the times that were seen');
 };
 
-/** A total that stays the same for a part of the list counts what no window has: it would leave every window in doubt. */
+/** A total that stays the same for a part of the list counts more than a window: it would leave every window in doubt. */
 const checkTotal = ({ list, say }: Pick<Inquiry, 'list' | 'say'>, whole: Look, part: Look): void => {
   const totalOf = ({ body, headers }: Look): number =>
     Number(list.total_path === undefined ? headers[list.total_header ?? ''] : valueAt(body, list.total_path));

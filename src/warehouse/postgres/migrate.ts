@@ -77,8 +77,8 @@ export const migrate = async (schema: Schema): Promise<void> => {
 const ownTables = [...tables, tombstonesTable].map(({ name }) => name);
 
 /**
- * Takes no lock that a load or query waits for. A view has no comment while it reads a table of another name: somebody
- * renamed one, which stays in the view, and another took its place.
+ * Takes no lock that a load or query waits for. A view has no comment while it reads a table of another name: that table was
+ * renamed, and the view went with it.
  */
 export const readRelations = async (db: Queryable, layout: Pick<Layout, 'schema'>): Promise<FoundRelations> => {
   const rows = await db.query<{ relation: string; comment: string | null; columns: Record<string, string | null> }>`
