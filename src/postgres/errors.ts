@@ -26,7 +26,8 @@ terminal | DATABASE_MISSING | ^3D000 | The database of the … does not exist. |
 terminal | DATABASE_PERMISSION | ^42501 .*row-level | A policy of row-level security hides rows of the … from callsync. | Run ALTER TABLE NAME NO FORCE ROW LEVEL SECURITY, or give the user BYPASSRLS.
 terminal | DATABASE_PERMISSION | ^42501 | The user of the … lacks a permission. | Grant CREATE on the database, or USAGE and CREATE on its schema. The user must own the tables of callsync.
 transient | DATABASE_READ_ONLY | ^25006 | The … takes no writes. | Name the primary server in the connection URL: this one is a standby, or has default_transaction_read_only = on.
-transient | DATABASE_INCOMPLETE | ^(42P01|3F000|42883|42P10) | Tables or keys of the … are missing. | If somebody dropped or restored them, follow docs/guides/backup-restore.md.
+transient | DATABASE_INCOMPLETE | ^42P10 | A table of the … has lost its primary key. | Add it with ALTER TABLE NAME ADD PRIMARY KEY; docs/reference/sql/postgres.sql has those of a warehouse.
+transient | DATABASE_INCOMPLETE | ^(42P01|3F000|42883) | Tables or keys of the … are missing. | If somebody dropped or restored them, follow docs/guides/backup-restore.md.
 terminal | DATABASE_CONFLICT | ^(42701|42710|42P0[67]) | The … has another object of that name. | Rename that object, or name another schema in the configuration.
 terminal | DATABASE_CONFLICT | ^42804 | A column of the … has another type. | Change its type back: docs/reference/sql/postgres.sql names the types.
 terminal | DATABASE_REFUSED | ^23502 | The … refuses a row without a value for a required column. | If the column is yours, give it a DEFAULT, or drop its NOT NULL.
@@ -50,7 +51,7 @@ terminal | DATABASE_ERROR | ^ | The … reports an error. | Read the log of the 
   .map(readFault);
 
 /** SQLSTATE whose messages name objects and addresses, and never a value of a row. */
-const plainMessages = /^(08|25|28|3D|53|55|57|42501|42701|42710|42804|42P0[67])/;
+const plainMessages = /^(08|25|28|3D|53|55|57|42501|42701|42710|42804|42P0[167])/;
 
 /** Parts of an error of Node or PostgreSQL that name no value of a row, as a message or a detail of the server may. */
 const parts = ['hostname', 'address', 'port', 'path', 'schema', 'table', 'column', 'constraint'] as const;

@@ -83,6 +83,7 @@ test.each([
   ['an id_token of another issuer', { id_token: unsignedToken({ iss: 'https://other.example', exp: 1 }) }],
   ['an id_token that is not text', { id_token: 17 }],
   ['another token_type', { token_type: 'mac' }],
+  ['a line feed behind it', { access_token: 'a\n' }],
 ])('the token request is not troubled by %s', async (_, surprise) => {
   const { source } = await serve(always(200, { access_token: 'a', token_type: 'Bearer', ...surprise }));
   expect((await source.tokens.get()).value).toBe('a');

@@ -71,7 +71,9 @@ export const createGrant =
  */
 const promisedPart = ({ status, body }: HttpResponse): Response => {
   const { access_token, expires_in, error } = Object(parseQuietly(body));
-  const kept = { access_token, token_type: 'bearer', expires_in: lifetimeOf(expires_in), error };
+  // Read from a file, it may end in a line feed, which no header takes.
+  const token: unknown = typeof access_token === 'string' ? access_token.trim() : access_token;
+  const kept = { access_token: token, token_type: 'bearer', expires_in: lifetimeOf(expires_in), error };
   return new Response(JSON.stringify(kept), {
     status: status >= 200 && status <= 299 ? 200 : Math.max(400, status),
     headers: { 'content-type': 'application/json' },
