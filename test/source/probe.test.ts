@@ -134,7 +134,8 @@ test('a probe tries the names of window parameters that the user passes', async 
 type Query = Record<string, string>;
 const odd = Array.from({ length: 40 }, (_, hour) => {
   const timestamp = new Date(Date.UTC(2024, 6, 1, hour)).toISOString();
-  return { unique_id: `c${hour}`, timestamp, updated_at: timestamp.replace(':00:', ':09:'), status: 'void' };
+  const [finished_at, updated_at] = [':08:', ':09:'].map((minute) => timestamp.replace(':00:', minute));
+  return { unique_id: `c${hour}`, timestamp, finished_at, updated_at, status: 'void' };
 });
 const rows = (from: number | string, size: number | string = 12) => ({ data: odd.slice(+from, +from + +size) });
 const serveOdd = (answer: (query: Query) => object) =>
@@ -153,19 +154,22 @@ const timed = ({ from = '', to = '' }: { readonly [Name in string]?: string | un
   return { data: / /.test(from) ? odd.filter(isInside) : odd };
 };
 
-const changed = ({ updated_after: from = '', updated_before: to = '3' }: Query) => ({
-  data: odd.filter(({ updated_at: at }) => at >= from && at <= to),
-});
+const cutBy = (name: 'finished' | 'updated') => (query: Query) => {
+  const { [`${name}_after`]: from = '', [`${name}_before`]: to = '3' } = query;
+  return { data: odd.filter(({ [`${name}_at` as const]: at = '' }) => at >= from && at <= to) };
+};
+const ended = { record_field: 'finished_at', end_of_processing: false };
 
-test.each<[string, (query: Query) => object, object, [string][]?]>([
+test.each<[string, (query: Query) => object, object, (readonly [string] | readonly [string, string])[]?]>([
   ['bounds without a zone', timed, { time_format: 'datetime' }],
   ['bounds as filters', (q) => timed({ from: q['filter[from]'], to: q['filter[to]'] }), { time_format: 'datetime' }],
-  ['bounds of changes', changed, { cursor_fields: [{ record_field: 'updated_at' }] }],
+  ['bounds of changes', cutBy('updated'), { cursor_fields: [{ record_field: 'updated_at' }] }],
+  ['bounds of ends', cutBy('finished'), { cursor_fields: [ended] }, [['finished_after', 'finished_before']]],
   ['a total of records', () => ({ ...rows(0, 99), meta: { 'record-count': 40 } }), { total_path: 'meta.record-count' }],
   ['a total in depth', () => ({ ...rows(0, 99), hits: { total: { value: 40 } } }), { total_path: 'hits.total.value' }],
   [
     'a total of all windows',
-    (q) => ({ ...changed(q), total: 40 }),
+    (q) => ({ ...cutBy('updated')(q), total: 40 }),
     expect.not.objectContaining({ total_path: 'total' }),
   ],
   ['pages as the user says', oddPages, { page_param: 'seite', size_param: 'anzahl' }, [['seite'], ['anzahl']]],

@@ -377,7 +377,8 @@ export const identifyAxis = async (
       const name = fields.find((one) => timesOf(look, one).every((time) => time >= from && time <= to));
       // Records of the sample that are outside the part must be gone.
       if (look.records.length === 0 || name === undefined || sample.ids.every((id) => look.ids.includes(id))) continue;
-      const end_of_processing = /qualif|process|complet|finish|updat|modif/i.test(name);
+      // Not that of a call: calls come into such windows when they are processed.
+      const end_of_processing = /qualif|process|updat|modif/i.test(name);
       return { name, from_param, to_param, record_field: name, end_of_processing, format, part: look };
     }
   }
