@@ -155,8 +155,7 @@ test('what cannot be stored as it is: metadata: values that are not text, keys t
   const odd = { n: 5, o: { b: 1, a: 2 }, z: null, 'd\0': '\0' };
   const rows = rowsOf({ metadata: { ...odd, [long]: '1', [cjk]: '2', ['é'.repeat(512)]: '3' } }, 'metadata');
   const values = Object.fromEntries(rows.map((row) => [row.key, row.value]));
-  const whole = { n: '5', o: '{"a":2,"b":1}', z: null, 'd\ufffd': '\ufffd', ['é'.repeat(512)]: '3' };
-  expect(values).toMatchObject(whole);
+  expect(values).toMatchObject({ n: '5', o: '{"a":2,"b":1}', z: null, 'd\ufffd': '\ufffd', ['é'.repeat(512)]: '3' });
   const cut = Object.keys(values).filter((key) => /^(k+|漢+)~[0-9a-f]{16}$/.test(key));
   expect(cut.map((key) => values[key]).sort()).toEqual(['1', '2']);
   for (const key of cut) expect(key.length).toBeGreaterThan(300);

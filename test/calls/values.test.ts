@@ -179,8 +179,7 @@ test('an age leaves the fields that callsync needs, by their paths, and nothing 
 
 test('an import takes the end of processing by its path', () => {
   const record = new JsonRecord({ timestamp: '2023-12-04', times: { closed: '2023-12-05' } });
-  const at = importObservedAt(record, { ...rules, processedField: 'times.closed' });
-  expect(at).toBe(Date.UTC(2023, 11, 5) * 1000);
+  expect(importObservedAt(record, { ...rules, processedField: 'times.closed' })).toBe(Date.UTC(2023, 11, 5) * 1000);
 });
 
 const list = listConfigSchema.parse({});

@@ -185,8 +185,7 @@ describe('forms', () => {
     const body = bodyOf(`${name}-http2`);
     const session = openHttp2(url, { ca });
     onTestFinished(() => session.destroy());
-    const headers = { ...withoutLength(body), ':method': 'POST', ':path': '/webhook' };
-    const asked = session.request(headers).end(body);
+    const asked = session.request({ ...withoutLength(body), ':method': 'POST', ':path': '/webhook' }).end(body);
     const [answer] = await once(asked, 'response', soon());
     expect(answer[':status']).toBe(200);
   });

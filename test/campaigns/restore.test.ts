@@ -42,8 +42,7 @@ describe('points', () => {
  */
 describe('proof', () => {
   describeLosses(async () => {
-    const settings = { ...(await localBigquery()), documents: false };
-    const config = bigqueryWarehouseSchema.parse(settings);
+    const config = bigqueryWarehouseSchema.parse({ ...(await localBigquery()), documents: false });
     const warehouse = openBigquery({ name: 'main', config, pause: (ms) => delay(ms / 50) });
     await warehouse.migrate();
     const simulator = { seed: 11, calls: { count: 150, from: '2026-01-16T00:00:00Z', to: '2026-01-31T00:00:00Z' } };

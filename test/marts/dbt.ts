@@ -106,8 +106,7 @@ export const openDbt = async (input: {
   return {
     /** Returns what it printed; one run at a time. @throws with the end of that when dbt fails */
     async run(args: readonly string[], vars: Readonly<Record<string, unknown>> = settingsVars) {
-      const all = ['--no-use-colors', ...args, ...places, '--vars', JSON.stringify(vars)];
-      child.stdin.write(`${JSON.stringify(all)}\n`);
+      child.stdin.write(`${JSON.stringify(['--no-use-colors', ...args, ...places, '--vars', JSON.stringify(vars)])}\n`);
       const said: string[] = [];
       for (;;) {
         const { value = '{"succeeded": false}', done = false } = await lines.next();
