@@ -69,6 +69,21 @@ export const readChanged = async (deps: ReadDeps, input: ReadChangedInput, signa
   };
 };
 
+/** The ids that the service lists in a range, and around it. Undefined where the listing has problems. @throws as `readChanged` */
+export const listIds = async (
+  deps: ReadDeps,
+  { axis, range }: Pick<ReadChangedInput, 'axis' | 'range'>,
+  signal: AbortSignal,
+) => {
+  const ids = new Set<string>();
+  const onPage = async (observations: readonly Observation[]): Promise<void> => {
+    for (const { callId } of observations) ids.add(callId);
+  };
+  const options = { window: { axis, ...range }, confirm: 'later', summary: true, signal, onPage } as const;
+  const { problems } = await readWindow({ client: deps.source.list, ...options });
+  return problems.length > 0 ? undefined : ids;
+};
+
 /** Calls that are at most this share of the listed ones are asked for one by one, where that can be done. */
 const fewCalls = 0.03;
 /** Microseconds. More calls are read in windows of this grid within the range, with all others that are there. */

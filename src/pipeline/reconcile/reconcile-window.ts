@@ -19,9 +19,9 @@ import {
   readWithdrawals,
   windowOf,
 } from '../../store/windows/verdicts.ts';
-import { listReadByAxis, problemsWithin } from '../../store/windows/windows.ts';
+import { listReadByAxis } from '../../store/windows/windows.ts';
 import type { ReadDeps, WarehouseTarget } from '../deps.ts';
-import { type ListingComparison, readChanged } from '../read/read-changed.ts';
+import { type ListingComparison, listIds, readChanged } from '../read/read-changed.ts';
 import { compareWarehouse, healWarehouse } from './compare-warehouse.ts';
 import { askSingly, removeUnexpected } from './remove-unexpected.ts';
 
@@ -308,18 +308,16 @@ interface UnlistedCalls extends Pick<ReconcileWindowInput, 'axis' | 'range'> {
 const longestCall = 86_400_000_000;
 
 /**
- * Where the service has no endpoint for one call, two agreeing listings of the window decide; one alone does not. Nor do
- * they where a window beside it gives calls of other times: an unlisted call may be among them.
- * @throws CallsyncError of the source or the store.
+ * Where the service has no endpoint for one call, two agreeing listings decide. After one alone, another replica may have the
+ * call, or the window of its end. @throws CallsyncError of the source or the store.
  */
 const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSignal) => {
   const { result, observedAt } = input.listing;
   const isSingle = deps.source.list.list.single_path !== undefined;
   const isShown = result.shown !== 'none' && result.problems.length === 0;
-  const isMixed = !isSingle && (await isBesideOthers(deps, input.range));
   const { found, unknown: gone } = isSingle
     ? await askSingly(deps, input.callIds, signal)
-    : { found: [], unknown: isShown && !isMixed ? input.callIds : [] };
+    : { found: [], unknown: isShown && input.callIds.length > 0 ? await listAgain(deps, input, signal) : [] };
   // The latest observation of the listing, so that only a later one clears the mark.
   const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
   const marked = await deps.store.transaction(async (db) => {
@@ -333,14 +331,19 @@ const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSi
     /** Still served one by one; folded. */
     found: found.map(({ callId }) => callId),
     /** Found calls that the listing should have named: it was not complete. */
-    omitted: isMixed ? input.callIds.length : found.filter((one) => shouldBeListed(deps, input, one)).length,
+    omitted:
+      isShown && !isSingle
+        ? input.callIds.length - gone.length
+        : found.filter((one) => shouldBeListed(deps, input, one)).length,
   };
 };
 
-const isBesideOthers = async ({ store }: ReadDeps, { from, to }: Range): Promise<boolean> =>
-  (await problemsWithin(store, { from: from - longestCall, to: to + longestCall })).some(
-    ({ problem }) => problem === 'outside',
-  );
+/** Of the calls, those that a listing of a day more on either side does not name. None where it has problems. */
+const listAgain = async (deps: ReadDeps, { axis, range, callIds }: UnlistedCalls, signal: AbortSignal) => {
+  const wider = { from: range.from - longestCall, to: range.to + longestCall };
+  const named = await listIds(deps, { axis, range: wider }, signal);
+  return named === undefined ? [] : callIds.filter((id) => !named.has(id));
+};
 
 const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {
   const { list } = deps.source.list;
