@@ -1,14 +1,14 @@
 /** Reconciles one window: compares the API, the ledger and every warehouse, heals, and records a verdict per warehouse. */
 
-import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, ReconcilePlan, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import type { JsonRecord } from '../../lib/json-record.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { serviceNow, steadyNow } from '../../source/http/http.ts';
 import { axisOf } from '../../source/list/list-query.ts';
-import { markMissing } from '../../store/ledger/ledger.ts';
+import { markMissing, readRows } from '../../store/ledger/ledger.ts';
 import { findTombstones, listWindowCalls, revisionsDigest } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/loads.ts';
 import type { StoredVerdict, VerdictOutcome } from '../../store/windows/verdicts.ts';
@@ -313,11 +313,10 @@ const longestCall = 86_400_000_000;
  */
 const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSignal) => {
   const { result, observedAt } = input.listing;
-  const isSingle = deps.source.list.list.single_path !== undefined;
   const isShown = result.shown !== 'none' && result.problems.length === 0;
-  const { found, unknown: gone } = isSingle
-    ? await askSingly(deps, input.callIds, signal)
-    : { found: [], unknown: isShown && input.callIds.length > 0 ? await listAgain(deps, input, signal) : [] };
+  const look = deps.source.list.list.single_path === undefined ? isShown && listAgain : askEach;
+  const isAsked = look !== false && input.callIds.length > 0;
+  const { gone, found, left } = isAsked ? await look(deps, input, signal) : { gone: [], found: [], left: [] };
   // The latest observation of the listing, so that only a later one clears the mark.
   const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
   const marked = await deps.store.transaction(async (db) => {
@@ -329,23 +328,32 @@ const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSi
     /** Newly marked missing. */
     marked,
     /** Still served one by one; folded. */
-    found: found.map(({ callId }) => callId),
-    /** Found calls that the listing should have named: it was not complete. */
-    omitted:
-      isShown && !isSingle
-        ? input.callIds.length - gone.length
-        : found.filter((one) => shouldBeListed(deps, input, one)).length,
+    found,
+    /** Calls that are still there, and that the listing should have named: it was not complete. */
+    omitted: left.filter((record) => shouldBeListed(deps, input, record)).length,
   };
 };
 
-/** Of the calls, those that a listing of a day more on either side does not name. None where it has problems. */
+const askEach = async (deps: ReadDeps, { callIds }: UnlistedCalls, signal: AbortSignal) => {
+  const { found, unknown } = await askSingly(deps, callIds, signal);
+  return { gone: unknown, found: found.map(({ callId }) => callId), left: found.map(({ fields }) => fields) };
+};
+
+/**
+ * Lists a day more on either side. Calls that only webhooks brought, and all calls where that listing has problems, are not gone.
+ * `left` = documents of the calls that are not gone.
+ */
 const listAgain = async (deps: ReadDeps, { axis, range, callIds }: UnlistedCalls, signal: AbortSignal) => {
   const wider = { from: range.from - longestCall, to: range.to + longestCall };
   const named = await listIds(deps, { axis, range: wider }, signal);
-  return named === undefined ? [] : callIds.filter((id) => !named.has(id));
+  const rows = await readRows(deps.store, callIds);
+  const wasListed = (id: string) => Object.keys(rows.get(id)?.seenBy ?? {}).some((source) => source !== 'webhook');
+  const gone = new Set(callIds.filter((id) => named?.has(id) === false && wasListed(id)));
+  const left = callIds.flatMap((id) => (gone.has(id) ? [] : (rows.get(id)?.document ?? [])));
+  return { gone: [...gone], found: [], left };
 };
 
-const shouldBeListed = (deps: ReadDeps, { axis, range }: { axis: string; range: Range }, { fields }: Observation) => {
+const shouldBeListed = (deps: ReadDeps, { axis, range }: UnlistedCalls, fields: JsonRecord): boolean => {
   const { list } = deps.source.list;
   const time = parseTimestamp(fields.at(axisOf(list, axis).record_field));
   if (time === undefined || time < range.from || time >= range.to) return false;
