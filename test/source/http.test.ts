@@ -84,6 +84,13 @@ test.each<[string, Handler]>([
   expect(lists()).toBe(1);
 });
 
+test('an answer out of a cache is as old as its age, whatever its date', async () => {
+  const single = { list: { single_path: '/calls/{unique_id}' } };
+  const { source } = await start((_, response) => json(response, 200, { unique_id: 'a' }, { age: '600' }), single);
+  const call = await source.list.fetchCall('a');
+  expect(call?.observedAt).toBeLessThan((Date.now() - 590_000) * 1000);
+});
+
 test.each([
   ['on the wire', 'identity', Buffer.alloc(300_000, 32)],
   ['once decoded', 'gzip', gzipSync(Buffer.alloc(50_000_000, 32))],

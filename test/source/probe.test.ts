@@ -114,8 +114,11 @@ test('a probe prints no personal data and no token', async () => {
 test('a probe says what to do when the list is empty or refuses', async () => {
   const empty = await start('activate', 0);
   await expect(probeSource({ config: await simulatedConfig(empty) })).rejects.toMatchObject({ code: 'LIST_EMPTY' });
-  const { config } = (await serveOdd(() => ({ edges: odd.map((node) => ({ node })) }))).source;
-  await expect(probeSource({ config })).rejects.toMatchObject({ code: 'LIST_SHAPE' });
+  const keyed = { data: { a: { unique_id: 'a', tags: [{ unique_id: 'no call' }] } } };
+  for (const shape of [{ edges: odd.map((node) => ({ node })) }, keyed]) {
+    const { config } = (await serveOdd(() => shape)).source;
+    await expect(probeSource({ config })).rejects.toMatchObject({ code: 'LIST_SHAPE' });
+  }
   const path = await start('version_path');
   const without = { ...(await simulatedConfig(path)), base_url: path.origin };
   await expect(probeSource({ config: without })).rejects.toMatchObject({ code: 'LIST_REFUSED' });

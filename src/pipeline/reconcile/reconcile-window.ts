@@ -181,11 +181,11 @@ const reconcileWarehouse = async (
   return { verdict, removed: removed.size };
 };
 
-/** Whether a tenth of the records are no calls: the configuration is wrong, or the service. A single one waits in quarantine. */
+/** Whether more than one in a hundred records is no call: the configuration is wrong, or the service. A single one waits in quarantine. */
 export const isOftenRejected = ({
   rejected,
   calls,
-}: Pick<ListingComparison['result'], 'rejected' | 'calls'>): boolean => rejected > Math.max(1, calls / 10);
+}: Pick<ListingComparison['result'], 'rejected' | 'calls'>): boolean => rejected > Math.max(1, calls / 100);
 
 /** Most calls and windows that the reasons of a verdict name. */
 const mostNamed = 10;
@@ -356,6 +356,8 @@ const listAgain = async (deps: ReadDeps, { axis, range, callIds }: UnlistedCalls
 const shouldBeListed = (deps: ReadDeps, { axis, range }: UnlistedCalls, fields: JsonRecord): boolean => {
   const { list } = deps.source.list;
   const time = parseTimestamp(fields.at(axisOf(list, axis).record_field));
-  if (time === undefined || time < range.from || time >= range.to) return false;
+  // At a bound, the window beside may list a call by a time that it prints rounded.
+  const slack = list.bounds_slack_ms * 1000;
+  if (time === undefined || time < range.from + slack || time >= range.to - slack) return false;
   return list.status === undefined || list.status.split(',').includes(String(fields.value('status')));
 };

@@ -36,7 +36,7 @@ export const probeSource = async (options: ProbeOptions) => {
   const { source, session, base, authScheme, tokenFormat } = await openList(options, maxRequests);
   const recordsPath = findRecordsPath(base.body);
   try {
-    if (recordsPath === undefined || base.records.length === 0) throw nothingToSee(base);
+    if (recordsPath === undefined || base.records.length === 0) throw nothingToSee(base, recordsPath);
     session.known.recordsPath = recordsPath;
     const findings: ask.Finding[] = [];
     const say: ask.Inquiry['say'] = (key, found, confidence, evidence) =>
@@ -45,7 +45,7 @@ export const probeSource = async (options: ProbeOptions) => {
     if (tokenFormat !== config.token_format)
       say('token_format', tokenFormat, 'sure', `the token was refused as ${config.token_format}`);
     const named = base.records.filter((record) => typeof record.unique_id === 'string').length;
-    if (named === 0) throw unreadable(recordsPath);
+    if (named === 0) throw unreadable(`No record at “${recordsPath}” has a text in unique_id`);
     const isSure = named === base.records.length ? 'sure' : 'likely';
     const where = `${base.records.length} records there, with unique_id in ${named}`;
     say('records', recordsPath === '' ? 'the body itself' : recordsPath, isSure, where);
@@ -158,15 +158,17 @@ const refusedList = (look: Look): CallsyncError =>
     },
   );
 
-const nothingToSee = (look: Look): CallsyncError =>
+const nothingToSee = (look: Look, path: string | undefined): CallsyncError =>
   look.body === undefined
     ? terminal('LIST_MALFORMED', `${look.url.host}${look.url.pathname} does not answer with JSON.`, {
         hint: 'Correct source.base_url and source.list.path, then run callsync probe.',
       })
-    : terminal('LIST_EMPTY', 'The list has no records, so callsync cannot find out how the list works.');
+    : path !== undefined || ['null', '{}'].includes(JSON.stringify(look.body))
+      ? terminal('LIST_EMPTY', 'The list has no records, so callsync cannot find out how the list works.')
+      : unreadable('The answer has no array of objects');
 
-const unreadable = (path: string): CallsyncError =>
-  terminal('LIST_SHAPE', `No record at “${path}” has a text in unique_id, so callsync can read none as a call.`, {
+const unreadable = (what: string): CallsyncError =>
+  terminal('LIST_SHAPE', `${what}, so callsync can read none as a call.`, {
     hint: 'Set source.list.path to a list whose records have unique_id, or ask the operator of the service for it.',
   });
 

@@ -101,7 +101,7 @@ export const findRecordsPath = (body: unknown): string | undefined => {
       const score = named * 1_000 + objects.length + usual;
       if (value.length === objects.length && (best === undefined || score > best.score))
         best = { path: path.join('.'), score };
-    } else if (isObject(value) && path.length < 4)
+    } else if (isObject(value) && path.length < 4 && typeof value.unique_id !== 'string')
       for (const [key, inner] of Object.entries(value)) if (!key.includes('.')) visit(inner, [...path, key]);
   };
   visit(body, []);

@@ -41,7 +41,7 @@ test.each<[string, Partial<WindowFindings>, string]>([
   expect(tell(judgeWindow({ ...clean, ...found }))).toBe(expected);
 });
 
-test('a single record that is no call waits in quarantine; more than a tenth of a window keep its proof', () => {
-  const counts = [1, 2, 2, 3].map((rejected, at) => ({ rejected, calls: at < 2 ? 0 : 20 }));
+test('a single record that is no call waits in quarantine; more than a hundredth keep the proof', () => {
+  const counts = [1, 2, 2, 3].map((rejected, at) => ({ rejected, calls: at < 2 ? 0 : 200 }));
   expect(counts.map(isOftenRejected)).toEqual([false, true, false, true]);
 });
