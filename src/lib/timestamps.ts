@@ -22,7 +22,9 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (typeof value === 'number') return fromEpoch(value);
   if (typeof value !== 'string') return undefined;
   const text = value.trim().replace(basicPattern, '$1-$2-$3T$4:$5:$6');
-  if (/^\d{9,19}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
+  // A double does not hold nanoseconds: rounded, they would end another day.
+  if (/^\d{19}$/.test(text)) return fromEpoch(Number(text.slice(0, -3)));
+  if (/^\d{9,16}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
   const match = isoPattern.exec(text);
   if (match === null) return fromMail(text);
   const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', sign, zoneHour = 0, zoneMinute = 0] =
@@ -42,12 +44,12 @@ const fromMail = (text: string): Micros | undefined => {
   return day === '' ? undefined : parseTimestamp(`${year}-${month}-${day.padStart(2, '0')}T${time}${zone}`);
 };
 
-/** Seconds below 1e11 (year 5138), milliseconds below 1e13, microseconds from 1e14 on, nanoseconds from 1e17 on; between them are dates in digits. */
+/** Seconds below 1e11 (year 5138), milliseconds below 1e13, microseconds from 1e14 on, nanoseconds from 1e18 on; between them are dates in digits. */
 const fromEpoch = (value: number): Micros | undefined => {
   if (!Number.isFinite(value) || value < 1e8 || value > 8.64e18) return undefined;
   if (value < 1e11) return Math.round(value * 1e6);
   if (value < 1e13) return Math.round(value * 1e3);
-  if (value >= 1e17) return Math.round(value / 1e3);
+  if (value >= 1e18) return Math.floor(value / 1e3);
   return value >= 1e14 && value <= 8.64e15 ? Math.round(value) : undefined;
 };
 

@@ -86,7 +86,7 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
   say(`2 catch-up   ${iso(input.from)} … ${iso(to)}: ${countOf(calls, 'call')}${unsure}.`);
 
   if (state.overlap === undefined && state.receiver !== undefined) {
-    const overlap = await compareOverlap(deps, input, state.receiver.at);
+    const overlap = await compareOverlap(deps, input, { from: state.receiver.at, readFrom: to });
     // The next run verifies the receiver again, and compares from then on: the cause may be mended.
     if (overlap.both === 0 && overlap.pollOnly > 0) await keep({ receiver: undefined });
     refuseBadOverlap(overlap, input, await listRejections(store, overlap.from));
@@ -124,8 +124,15 @@ const compareFirstDay = async (deps: GoLiveDeps, { from, to }: Range, ended: Abo
   }
 };
 
-/** Waits until both ways in have run side by side long enough, reads that time again and compares. */
-const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number): Promise<Overlap> => {
+/**
+ * Waits until both ways in have run side by side long enough, reads that time again and compares.
+ * @param readFrom end of the catch-up; a receiver that was verified anew came later
+ */
+const compareOverlap = async (
+  deps: GoLiveDeps,
+  input: GoLiveInput,
+  { from, readFrom }: { readonly from: number; readonly readFrom: number },
+): Promise<Overlap> => {
   const { store, settle } = deps;
   const ready = from / 1000 + input.parallelRun + settle;
   if (Date.now() < ready) {
@@ -135,7 +142,7 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
     });
   }
   const to = nowMicros() - settle * 1000;
-  await deps.read(`go-live_overlap_${iso(to)}`, { from, to }, { force: true });
+  await deps.read(`go-live_overlap_${iso(to)}`, { from: Math.min(from, readFrom), to }, { force: true });
   await deps.wakeInbox();
   const countPending = async () => (await readCounters(store)).get('deliveries:pending') ?? 0;
   for (const until = Date.now() + 60_000; (await countPending()) > 0; await delay(200)) {

@@ -1,6 +1,7 @@
 /** Going live on real parts: simulator with webhooks and live calls, receiver and worker as one process of the program. */
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
+import { uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { scheduleIds, schedulesOf } from '../../src/temporal/schedules.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { endProcess, install } from '../support/installation.ts';
@@ -71,7 +72,9 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   // The receiver notes rejections now and then.
   expect(await refusalOf(5, '--url', url, '--restart')).toMatch(/^GO_LIVE_(REJECTED|SILENT)$/);
   await site.control.configure({ webhooks: { url, secret: 'a shared secret' } });
-  expect(await folder.run(argsOf('--url', url))).toMatchObject({ code: 0 });
+  const { catchUp, overlap } = await folder.json(argsOf('--url', url));
+  const [from, to] = [catchUp.to, overlap.to].map((at) => Date.parse(at) * 1000) as [number, number];
+  expect(await uncoveredRanges(site.store, { axis: 'qualified', from, to }), 'read while no webhook came').toEqual([]);
   await endProcess(running.child, 'SIGINT');
   expect(running.stderr()).toMatch(/Stopped\.\n$/);
 });

@@ -44,7 +44,6 @@ export const describeClocks = (): void => {
     const [timestamp, qualified] = [lateMs + 60_000, lateMs].map((ms) => new Date(Date.now() - ms).toISOString());
     await site.control.insert({ timestamp, qualified, status: 'qualified' });
     const truth = await settled();
-    console.log(offset, JSON.stringify(truth));
     expect(truth).toMatchObject({ lost: 0, stale: 0, duplicated: 0, mismatched: 0 });
     expect(truth.calls).toBeGreaterThan(130);
   });

@@ -152,7 +152,6 @@ export const describeReaders = (): void => {
     const results = join(site.folder, 'results.xml');
     await run(`"${bin}/datacontract" test --output "${results}" --output-format junit "${file}"`, { env });
     const counts = /tests="(\d+)"[^>]*failures="(\d+)"[^>]*/.exec(await readFile(results, 'utf8'));
-    console.log(counts?.[0]);
     expect(Number(counts?.[1])).toBeGreaterThan(300);
     expect(counts?.[2]).toBe('0');
   });

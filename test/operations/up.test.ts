@@ -103,12 +103,6 @@ describe('named within a minute, and cleared within one:', () => {
 
   // Without the real time, a busy machine may take longer for commands and page.
   const poll = { timeout: isRealTime ? limitMs : 5 * limitMs, interval: 500 };
-  /** Seconds until it passes. */
-  const timed = async (look: () => Promise<void>): Promise<string> => {
-    const startedAt = performance.now();
-    await look();
-    return `${Math.round((performance.now() - startedAt) / 1000)} s`;
-  };
   const ask = async (command: string) =>
     JSON.parse((await cli.run([command, '--json', '--config', site.configPath])).stdout);
   const askCommands = async () => {
@@ -126,7 +120,7 @@ describe('named within a minute, and cleared within one:', () => {
     await expect.poll(() => text('#headline'), poll).not.toMatch(words);
     await site.control.configure({ faults: { rates: { unavailable_503: 1 } } });
     if (!isRealTime) await site.store.pool.query(`UPDATE watermarks SET seen_to = seen_to - interval '1 minute'`);
-    const named = await timed(() => expect.poll(() => text('#headline'), poll).toMatch(words));
+    await expect.poll(() => text('#headline'), poll).toMatch(words);
     expect(await text('#headline')).toContain(command);
     expect(await text('#headline')).toMatch(/Since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
     // A read that was under way may set the watermark once more.
@@ -140,17 +134,16 @@ describe('named within a minute, and cleared within one:', () => {
     await expect.poll(timeline, poll).toMatch(words);
     await expect.poll(timeline, poll).toMatch(/error Reading new calls failed \(SERVICE_OVERLOADED\)/);
     await site.control.configure({ faults: { rates: {} } });
-    const cleared = await timed(() => expect.poll(() => text('#headline'), poll).not.toMatch(words));
+    await expect.poll(() => text('#headline'), poll).not.toMatch(words);
     // Beside other load a read may be late again, after the page was read.
     await expect.poll(async () => Object.values(await askCommands()).join('\n'), poll).not.toMatch(words);
     await expect.poll(timeline, poll).toMatch(/recovery/);
-    if (isRealTime) console.log(`named after ${named}, gone ${cleared} after its end`);
   });
 
   test('the worker is killed, and nothing runs at all', async () => {
     await held.page.goto(site.operations());
     await endProcess(site.process(), 'SIGKILL');
-    const named = await timed(() => expect.poll(() => text('#headline'), poll).toMatch(/Attention.*does not answer/));
+    await expect.poll(() => text('#headline'), poll).toMatch(/Attention.*does not answer/);
     if (isRealTime)
       await expect.poll(async () => (await askCommands()).status, { ...poll, interval: 5_000 }).toMatch(/No worker/);
     else await site.store.pool.query(`UPDATE meta SET updated_at = now() - interval '1 minute' WHERE key = 'worker'`);
@@ -161,9 +154,8 @@ describe('named within a minute, and cleared within one:', () => {
     }
     await site.start();
     await held.page.goto(site.operations());
-    const cleared = await timed(() => expect.poll(() => text('#headline'), poll).toMatch(/^On time/));
+    await expect.poll(() => text('#headline'), poll).toMatch(/^On time/);
     await expect.poll(() => text('#events'), poll).toMatch(/recovery.*worker gone[\s\S]*outage.*No worker has run/);
     expect((await askCommands()).status).not.toMatch(/No worker/);
-    if (isRealTime) console.log(`killed: the open page says so after ${named}; gone ${cleared} after its start`);
   });
 });

@@ -100,7 +100,6 @@ export const testListFuzz = (numRuns: number): void => {
       if (expected !== undefined && (error === undefined ? !isDeepStrictEqual(got, expected) : expected.length > 0))
         throw new Error(`a record is lost: ${bytes.toString('utf8').slice(0, 2_000)}`, { cause: error });
     });
-    console.log(`fuzz: ${numRuns} responses, ${JSON.stringify(counts)}`);
     expect(counts.refused).toBeGreaterThan(numRuns / 10);
     expect(counts.records).toBeGreaterThan(numRuns);
   });

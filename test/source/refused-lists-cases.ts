@@ -120,7 +120,6 @@ export const testRefusedLists = (seeds: readonly number[]): void => {
       const violation = violationOf(list, read);
       if (violation !== undefined) broken.push(`seed ${seed}: ${violation} ${JSON.stringify(list)}`);
     }
-    console.log(`refused lists: ${JSON.stringify(counts)}`);
     expect(broken).toEqual([]);
     expect(counts.complete).toBeGreaterThan(seeds.length / 3);
   });

@@ -186,7 +186,6 @@ export const describeFuzz = ({ count }: { count: number }): void => {
     const accepted = answered.filter((one) => one.accepted);
     expect(stored).toEqual(accepted.map((one) => createHash('sha256').update(one.body).digest('hex')).sort());
     expect(rows.every((row) => row.hash.equals(row.body))).toBe(true);
-    console.log({ count, seed, accepted: accepted.length });
     expect(accepted.length).toBeGreaterThan(count / 20);
   });
 

@@ -35,7 +35,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
 };
 
 const nothingFound =
-  /^no (calls|conversations|data|items|records|results)\b|^(calls?|conversations?|data|items?|records?|results?) not found .*(criteria|filter|period|range|dates)\b/i;
+  /^no (calls|conversations|data|items|records|results)\b|^(calls?|conversations?|data|items?|records?|results?) (were |was )?not found (for|in|within|between|matching|with) (the |this |these |your )?(given |provided |specified |requested |search )*(criteria|filters?|periods?|(date |time )?(range|window)|dates?)\.?$/i;
 
 /** Whether an answer 404 only says that no record matches, as some lists answer a window without calls. */
 export const findsNothing = ({ status, body }: Pick<HttpResponse, 'status' | 'body'>): boolean =>
@@ -52,7 +52,7 @@ const describeError = (response: HttpResponse): string | undefined => {
     .replace(/[\p{Cc}]/gu, ' ');
 };
 
-const textKeys = ['detail', 'title', 'message', 'error_description', 'error', 'errors'];
+const textKeys = ['detail', 'message', 'title', 'error_description', 'error', 'errors'];
 
 const findText = (value: unknown, depth: number): string | undefined => {
   if (typeof value === 'string') return value;

@@ -12,12 +12,18 @@ const failures = [
   new RegExp(`^(status|(status|result)?code|result)=(?!${nothing})(e_.*|.*error)$`),
   new RegExp(`^(errors?|exception|fault)=(?!${nothing})`),
 ];
+/** Fields of sentences. Then the beginning of one that says that there is nothing, and words by which one refuses. */
+const sentence = '(error|status|response)?(message|msg|text|details?|description|reason(phrase)?|warnings?|info)s?';
+const noCalls =
+  '(there (is|are|were) )?(no|not any|0|zero) ([a-z]+ )?(calls?|conversations?|data|items?|records?|results?)\\b(?!.*(tim(ed?)? ?out|limit|unavailable))';
+const refusals =
+  '(rate.?limit( was| is| has been)? (exceeded|reached|hit)|throttled|quota( was| is| has been)? exceeded|too many requests|(retry|again) (later|after|in)|((temporarily|currently|service)( is)?( temporarily| currently)? (un|not )available)|no healthy upstream|timed? ?out|overload|(under|in|for) maintenance|being (restored|prepared|loaded)(?! on request))';
 /** Where no records are: also an error with a number of the service's own, or no answer yet. */
 const emptyFailures = [
   ...failures,
   /^(status|code)=(202|-\d+|(?!0+$|10+$|20)\d{4,6})$/,
   new RegExp(`^err(or)?(code|no|type)=(?!200$|${nothing})`),
-  /^(message|msg|details?|description|reason|warning|info)=(?!.*\b(no|none|0|empty|found)\b).*\b(rate limit|too many requests|(retry|again) (later|after)|(temporarily|service( is)?) (un|not )available|timed? ?out|overload|maintenance|being (restored|prepared|loaded))/,
+  new RegExp(`^${sentence}=(?!${noCalls}).*\\b${refusals}`),
 ];
 /** Parts of a document that tell of the answer. */
 const aboutAnswer = /^_*(resp(onse)?|result|status)?_?(meta(data)?|header|status|info)?$/i;

@@ -45,7 +45,7 @@ export const probeSource = async (options: ProbeOptions) => {
     if (tokenFormat !== config.token_format)
       say('token_format', tokenFormat, 'sure', `the token was refused as ${config.token_format}`);
     const named = base.records.filter((record) => typeof record.unique_id === 'string').length;
-    if (named === 0) throw unreadable(`No record at “${recordsPath}” has a text in unique_id`);
+    if (named === 0) throw unreadable(recordsPath);
     const isSure = named === base.records.length ? 'sure' : 'likely';
     const where = `${base.records.length} records there, with unique_id in ${named}`;
     say('records', recordsPath === '' ? 'the body itself' : recordsPath, isSure, where);
@@ -165,10 +165,12 @@ const nothingToSee = (look: Look, path: string | undefined): CallsyncError =>
       })
     : path !== undefined || ['null', '{}'].includes(JSON.stringify(look.body))
       ? terminal('LIST_EMPTY', 'The list has no records, so callsync cannot find out how the list works.')
-      : unreadable('The answer has no array of objects');
+      : terminal('LIST_SHAPE', 'The answer has no array of objects, so callsync can read none as a call.', {
+          hint: 'Set source.list.path to a list that is an array of records with unique_id, or ask its operator for one.',
+        });
 
-const unreadable = (what: string): CallsyncError =>
-  terminal('LIST_SHAPE', `${what}, so callsync can read none as a call.`, {
+const unreadable = (path: string): CallsyncError =>
+  terminal('LIST_SHAPE', `No record at “${path}” has a text in unique_id, so callsync can read none as a call.`, {
     hint: 'Set source.list.path to a list whose records have unique_id, or ask the operator of the service for it.',
   });
 

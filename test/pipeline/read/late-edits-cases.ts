@@ -100,10 +100,9 @@ const exponential: Ages = (random) => Math.min(1, -Math.log(1 - random) / 5) * d
 /** How many late edits the learned horizon catches, at how many requests, beside a fixed one of 7 days. */
 type Size = Pick<LateEditsOptions, 'days' | 'callsPerDay'>;
 
-const compare = (size: Size, name: string, ageOf: Ages) => {
+const compare = (size: Size, ageOf: Ages) => {
   const learned = runLateEdits({ ...size, editShare: 0.05, ageOf, sample: 0.01 });
   const fixed = runLateEdits({ ...size, editShare: 0.05, ageOf, sample: 0, horizon: 7 * day });
-  console.log(name, { learned, fixed });
   return { learned, fixed };
 };
 
@@ -111,8 +110,8 @@ export const describeLateEdits = (size: Size): void => {
   test.each<[string, Ages]>([
     ['exponential up to 10 days', (...of) => 10 * exponential(...of)],
     ['uniform up to 10 days', (random) => 10 * random * day],
-  ])('late edits: %s are caught by the learned horizon and not by 7 days', (name, ageOf) => {
-    const { learned, fixed } = compare(size, name, ageOf);
+  ])('late edits: %s are caught by the learned horizon and not by 7 days', (_, ageOf) => {
+    const { learned, fixed } = compare(size, ageOf);
     expect(learned.caughtInTime).toBeGreaterThanOrEqual(0.999);
     expect(fixed.caughtInTime).toBeLessThan(0.99);
     expect(learned.horizonDays).toBeLessThan(11);
@@ -120,7 +119,7 @@ export const describeLateEdits = (size: Size): void => {
   });
 
   test('late edits within a day of the call cost fewer requests than 7 days', () => {
-    const { learned, fixed } = compare(size, 'exponential up to 1 day', exponential);
+    const { learned, fixed } = compare(size, exponential);
     expect(learned.caughtInTime).toBeGreaterThanOrEqual(0.999);
     expect(learned.settledRequestsPerDay).toBeLessThan(fixed.settledRequestsPerDay);
   });

@@ -82,7 +82,7 @@ test('a call is marked as gone after two agreeing listings where single calls ca
   const [early, all] = await Promise.all([end - dayMs / 2, end].map((ms) => idsBefore(installed, ms)));
   const callIds = all?.filter((id) => !early?.includes(id)).slice(0, 1) ?? [];
   await installed.simulator.edit({ callIds, patch: { timestamp: textOf(end + dayMs / 4) }, requalify: false });
-  const sent = observationOf('by webhook', range.from, { timestamp: textOf(begin), status: 'void' }, 'webhook');
+  const sent = observationOf('by webhook', range.from, { timestamp: textOf(begin + 5e6), status: 'void' }, 'webhook');
   await installed.observe([sent], installed.deps);
   expect(await installed.reconcile({ range })).toMatchObject({ markedMissing: 0, unproven: 2 });
   const gone = await deleteSome(installed, 2);
