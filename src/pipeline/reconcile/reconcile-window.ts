@@ -316,7 +316,7 @@ const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSi
   const isShown = result.shown !== 'none' && result.problems.length === 0;
   const look = deps.source.list.list.single_path === undefined ? isShown && listAgain : askEach;
   const isAsked = look !== false && input.callIds.length > 0;
-  const { gone, found, left } = isAsked ? await look(deps, input, signal) : { gone: [], found: [], left: [] };
+  const { gone, found, omitted } = isAsked ? await look(deps, input, signal) : { gone: [], found: [], omitted: 0 };
   // The latest observation of the listing, so that only a later one clears the mark.
   const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
   const marked = await deps.store.transaction(async (db) => {
@@ -330,27 +330,38 @@ const confirmGone = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSi
     /** Still served one by one; folded. */
     found,
     /** Calls that are still there, and that the listing should have named: it was not complete. */
-    omitted: left.filter((record) => shouldBeListed(deps, input, record)).length,
+    omitted,
   };
 };
 
-const askEach = async (deps: ReadDeps, { callIds }: UnlistedCalls, signal: AbortSignal) => {
-  const { found, unknown } = await askSingly(deps, callIds, signal);
-  return { gone: unknown, found: found.map(({ callId }) => callId), left: found.map(({ fields }) => fields) };
+const askEach = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSignal) => {
+  const { found, unknown } = await askSingly(deps, input.callIds, signal);
+  const omitted = found.filter(({ fields }) => shouldBeListed(deps, input, fields)).length;
+  return { gone: unknown, found: found.map(({ callId }) => callId), omitted };
 };
+
+/** Documents that are in memory at a time. */
+const documentsAtOnce = 100;
 
 /**
  * Lists a day more on either side. Calls that only webhooks brought, and all calls where that listing has problems, are not gone.
- * `left` = documents of the calls that are not gone.
+ * `omitted` = calls that are not gone and should be listed.
  */
-const listAgain = async (deps: ReadDeps, { axis, range, callIds }: UnlistedCalls, signal: AbortSignal) => {
+const listAgain = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSignal) => {
+  const { axis, range, callIds } = input;
   const wider = { from: range.from - longestCall, to: range.to + longestCall };
   const named = await listIds(deps, { axis, range: wider }, signal);
-  const rows = await readRows(deps.store, callIds);
-  const wasListed = (id: string) => Object.keys(rows.get(id)?.seenBy ?? {}).some((source) => source !== 'webhook');
-  const gone = new Set(callIds.filter((id) => named?.has(id) === false && wasListed(id)));
-  const left = callIds.flatMap((id) => (gone.has(id) ? [] : (rows.get(id)?.document ?? [])));
-  return { gone: [...gone], found: [], left };
+  const gone: string[] = [];
+  let omitted = 0;
+  for (let at = 0; at < callIds.length; at += documentsAtOnce)
+    for (const { callId, seenBy, document } of (
+      await readRows(deps.store, callIds.slice(at, at + documentsAtOnce))
+    ).values()) {
+      const wasListed = Object.keys(seenBy).some((source) => source !== 'webhook');
+      if (named?.has(callId) === false && wasListed) gone.push(callId);
+      else if (document && shouldBeListed(deps, input, document)) omitted += 1;
+    }
+  return { gone, found: [], omitted };
 };
 
 const shouldBeListed = (deps: ReadDeps, { axis, range }: UnlistedCalls, fields: JsonRecord): boolean => {
