@@ -63,7 +63,7 @@ interface Arriving {
 
 /**
  * Inside the transaction that stores the batch, before it locks rows other than those of deliveries.
- * `kept` = after the rules, without expired parts.
+ * `kept` = after the rules, without expired parts. `erased` = calls whose own keys are erased.
  * `tombstoned` = calls that become tombstones if the ledger does not know them: erased, objected to, or expired.
  * `texts` = texts without erased subjects, sealed if there are rules, with their subjects.
  */
@@ -78,7 +78,7 @@ export const admit = async (
   const old = kept.flatMap(({ callId, fields }) => (rules.ages?.isExpired(fields) === true ? [callId] : []));
   const free = [...objecting, ...old].filter((id) => !held.has(id));
   const texts = await keepTexts(tx, rejected, { store, seal: rules.seal, noted });
-  return { kept, tombstoned: new Set([...erased, ...free]), texts };
+  return { kept, erased, tombstoned: new Set([...erased, ...free]), texts };
 };
 
 /** Cleans, ages, renders and hashes an observation. @param held calls under a legal hold, from which no age takes anything. */

@@ -48,22 +48,19 @@ const optionsOf = ({ calls, seconds, pageSize, maxOffset, targetCalls }: Activat
  * Until `work` has ended, five calls a second join anywhere in the past, and one changes every 20 seconds. A changed
  * call leaves its window on the axis of the end of processing, so that one that is being paged is read again.
  */
-const disturb = async (site: Installation, work: Promise<unknown>): Promise<number> => {
+const disturb = async (site: Installation, work: Promise<unknown>): Promise<void> => {
   let going = true;
   const end = work.catch(() => undefined).then(() => (going = false));
   const { from, to } = site.simulator.range;
-  let changes = 0;
   for (let turn = 0; going; turn += 1) {
     for (let n = 0; n < 5; n += 1) {
       const share = ((turn * 5 + n) * 0.618) % 1;
       const timestamp = new Date(Date.parse(from) + share * (Date.parse(to) - Date.parse(from))).toISOString();
       await site.control.insert({ timestamp, status: 'qualified' });
     }
-    const edited = turn % 20 === 10 ? await site.control.edit({ random: 1, seed: turn, requalify: true }) : [];
-    changes += 5 + edited.length;
+    if (turn % 20 === 10) await site.control.edit({ random: 1, seed: turn, requalify: true });
     await Promise.race([delay(1_000), end]);
   }
-  return changes;
 };
 
 const readRange = async (site: Installation, name: string, axis: string, times: { from: number; to: number }) => {
@@ -81,16 +78,12 @@ export const describeActivateBackfill = (label: string, options: ActivateCase): 
       await Promise.all([site.startWorker(), site.startWorker(), site.startWorker()]);
       const begunAt = Date.now();
       const backfill = readRange(site, 'everything', 'qualified', { from, to: begunAt });
-      const changes = await disturb(site, backfill);
+      await disturb(site, backfill);
       const { totals } = await backfill;
       const { rate, requests } = await site.control.stats();
       const seconds = ((requests.lastAt ?? 0) - (requests.firstAt ?? 0)) / 1000;
       // The first 40 may come at once.
       const share = rate.granted / (40 * (1 + seconds / options.seconds));
-      console.log(
-        `activate, ${label}: ${totals.calls} calls in ${totals.windows} windows and ${seconds.toFixed(0)} s, ${changes} changes meanwhile; ` +
-          `${rate.granted} requests, ${(100 * share).toFixed(1)}% of those allowed, ${rate.refused} answered 429`,
-      );
       // Calls that joined or changed since it began lie behind its end, as continuous sync would read them. A backfill
       // ends before the service's present by the settling time, and Date headers name whole seconds.
       await delay(4_000);
@@ -111,7 +104,6 @@ export const describeActivateBackfill = (label: string, options: ActivateCase): 
       await site.control.configure({ churn: { everyPages: 2, limit: 60 } });
       const { totals } = await readRange(site, 'again', 'timestamp', { from, to });
       const { churn } = await site.control.stats();
-      console.log(`activate, ${label}: ${totals.calls} calls read while ${churn.joined} joined and as many left`);
       expect(churn.joined).toBeGreaterThan(20);
       expect(totals.problems).toBe(0);
       expect(await site.checkTruth()).toMatchObject(none);

@@ -49,7 +49,6 @@ export const describeKills = ({ kills }: { kills: number }): void => {
     const lost = all.filter(([id, { delivered }]) => delivered && !counts.has(id)).map(([id]) => id);
     // A delivery whose first attempt was cut off may have been stored by it too: the merge tells the two from each other.
     const doubled = all.filter(([id, { attempts }]) => (counts.get(id) ?? 0) > attempts.length).map(([id]) => id);
-    console.log({ kills, seed, sent: all.length, spooledRows: await spooledRows() });
     expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
     expect(all.filter(([, { delivered }]) => delivered).length).toBeGreaterThan(kills * 10);
     expect(await spooledRows()).toBeGreaterThan(0);

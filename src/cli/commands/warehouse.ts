@@ -2,6 +2,7 @@ import { openWarehouse, openWarehouses, settingsOf } from '../../app/activity-de
 import { openStoreService, withServices, withStore } from '../../app/services.ts';
 import { openTemporal } from '../../app/temporal.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { sendAgain } from '../../store/loads/compared.ts';
 import { countPending } from '../../store/loads/loads.ts';
 import { walkToEnd } from '../../store/loads/walk.ts';
 import { requestWalk } from '../../store/loads/warehouses.ts';
@@ -27,7 +28,7 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
       if (rewrite)
         await withdrawProof(store, async (tx, withdraw) => {
           await withdraw({ since: 0 }, name);
-          await requestWalk(tx, request);
+          await sendAgain(tx, name, { since: 0, loadIds: [] });
         });
       else await requestWalk(store, request);
       const requested = await walkToEnd(store, name);

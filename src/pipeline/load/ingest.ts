@@ -17,6 +17,7 @@ import { type LateContext, recordLateChanges } from '../../store/ledger/late-cha
 import { foldIntoLedger, olderInLedger } from '../../store/ledger/ledger.ts';
 import type { InvisibleDelivery, PlannedLoad } from '../../store/loads/loads.ts';
 import { completeLoad, failLoad, keepLoad, markPending, planLoad } from '../../store/loads/loads.ts';
+import { buryRevived } from '../../store/persons/calls.ts';
 import { noteLost } from '../../store/status/lost-documents.ts';
 import { type Withdraw, withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallLoad, ChangeTime, LoadBatch, LoadResult, Warehouse } from '../../warehouse/warehouse.ts';
@@ -69,8 +70,9 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     if (batch.observations.length >= muchWork) growYoung();
     const cleaned = known ?? clean(batch);
     const { rejected = [] } = batch;
-    const { kept, tombstoned, texts } = await admit(tx, { cleaned, rejected }, deps);
+    const { kept, erased, tombstoned, texts } = await admit(tx, { cleaned, rejected }, deps);
     seen = kept;
+    if (erased.length > 0) await buryRevived(tx, store, erased, withdraw);
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, kept, {
       processedField: deps.processedField,
       tombstoned,

@@ -7,7 +7,7 @@ import { eraseFromLedger, readDocumentPages } from '../ledger/ledger.ts';
 import { isOther } from '../ledger/read-ledger.ts';
 import { markPending } from '../loads/loads.ts';
 import { arrayText, type Store } from '../store.ts';
-import { withdrawProof } from '../windows/verdicts.ts';
+import { type Withdraw, withdrawProof } from '../windows/verdicts.ts';
 import { noteErased } from './keys.ts';
 import type { NotePurged, Purged } from './texts.ts';
 import { listTextSubjects, purgeDeliveries, purgeNamedTexts, purgeRereads } from './texts.ts';
@@ -116,6 +116,14 @@ export const eraseKnown = (store: Store, callIds: readonly string[]): Promise<un
     await withdraw(callIds);
     await buryCalls(tx, store, callIds);
   });
+
+/** Erases calls again that the ledger has under erased keys, as where its table alone was set back. */
+export const buryRevived = async (tx: Transaction, store: Store, callIds: readonly string[], withdraw: Withdraw) => {
+  const ids = await tx.column<string>`SELECT call_id FROM ledger WHERE call_id = ANY(${callIds}) AND NOT tombstone`;
+  if (ids.length === 0) return;
+  await withdraw(ids);
+  await buryCalls(tx, store, ids);
+};
 
 /**
  * Removes calls beyond their age that no hold keeps, and texts that name only them. Unlike erasures, these need no

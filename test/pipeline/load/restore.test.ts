@@ -283,3 +283,18 @@ test('foreign rows and lines that are no ids and keys hold up neither comparison
   await writeFile(pipeline.erasureLog, before);
   await query('TRUNCATE wh_main.tombstones');
 });
+
+test('a ledger whose tables alone are set back brings no erased call back', async () => {
+  await write(['a', 'v1'], ['gone', 'v1']);
+  const tables = ['ledger', 'ledger_documents'];
+  for (const table of tables) await query(`CREATE TABLE kept_${table} AS SELECT * FROM ${table}`);
+  await erase('gone');
+  await pipeline.drain();
+  await query(
+    tables.map((table) => `DELETE FROM ${table}; INSERT INTO ${table} SELECT * FROM kept_${table}`).join(';'),
+  );
+  await write(['a', 'v2'], ['gone', 'v2']);
+  await pipeline.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v2' });
+  expect(await query("SELECT 1 FROM ledger_documents WHERE call_id = 'gone'")).toEqual([]);
+});

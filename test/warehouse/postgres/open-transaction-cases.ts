@@ -46,7 +46,6 @@ export const describeOpenTransaction = ({ seconds }: { seconds: number }): void 
       started = true;
     };
     await Promise.all([load(), startAll()]);
-    if (seconds > 0) console.log({ seconds, loads: loads.length, slowestLoadMs: Math.round(Math.max(...loads)) });
     expect(Math.max(...loads)).toBeLessThan(2_000 + 10 * undisturbed);
     expect(await viewText()).not.toBe(wanted);
 
