@@ -23,8 +23,7 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (typeof value !== 'string') return undefined;
   const text = value.trim().replace(basicPattern, '$1-$2-$3T$4:$5:$6');
   // A double does not hold nanoseconds: rounded, they would end another day.
-  if (/^\d{19}$/.test(text)) return fromEpoch(Number(text.slice(0, -3)));
-  if (/^\d{9,16}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
+  if (/^(\d{19}|\d{9,16}(\.\d{1,9})?)$/.test(text)) return fromEpoch(Number(text.replace(/^(\d{16})\d{3}$/, '$1')));
   const match = isoPattern.exec(text);
   if (match === null) return fromMail(text);
   const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', sign, zoneHour = 0, zoneMinute = 0] =

@@ -72,7 +72,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming) => {
     const { rejected = [] } = batch;
     const { kept, erased, tombstoned, texts } = await admit(tx, { cleaned, rejected }, deps);
     seen = kept;
-    if (erased.length > 0) await buryRevived(tx, store, erased, withdraw);
+    await buryRevived(tx, store, erased, withdraw);
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, kept, {
       processedField: deps.processedField,
       tombstoned,

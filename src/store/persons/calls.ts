@@ -119,6 +119,7 @@ export const eraseKnown = (store: Store, callIds: readonly string[]): Promise<un
 
 /** Erases calls again that the ledger has under erased keys, as where its table alone was set back. */
 export const buryRevived = async (tx: Transaction, store: Store, callIds: readonly string[], withdraw: Withdraw) => {
+  if (callIds.length === 0) return;
   const ids = await tx.column<string>`SELECT call_id FROM ledger WHERE call_id = ANY(${callIds}) AND NOT tombstone`;
   if (ids.length === 0) return;
   await withdraw(ids);
