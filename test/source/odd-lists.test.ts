@@ -386,6 +386,7 @@ test.each<[object | MemoryAnswer, object, isEmptyOnly?: true]>([
   [{ error: { code: 'TIMEOUT' }, data: [] }, { error: null }],
   [{ status: 'error', message: 'overload', data: [] }, { status: 'ok' }],
   [{ message: 'Rate limit exceeded: 0 requests remaining', data: [] }, { message: 'No calls; try again later.' }, true],
+  [{ message: 'Rate limit exceeded, please retry later', data: [] }, {}, true],
   [{ errorMessage: 'Query timed out, no results', data: [] }, { info: 'Rate limit: 60 per minute.' }, true],
   [{ code: 503, data: [] }, { code: 0 }],
   [{ statusCode: '500', data: [] }, { statusCode: '200' }],

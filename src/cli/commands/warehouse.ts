@@ -24,13 +24,12 @@ const load = (origin: 'fill' | 'rebuild', does: string) =>
       const store = await openStoreService(services);
       await openWarehouses(services, store);
       const rewrite = origin === 'rebuild';
-      const request = { warehouse: name, rewrite };
       if (rewrite)
         await withdrawProof(store, async (tx, withdraw) => {
           await withdraw({ since: 0 }, name);
           await sendAgain(tx, name, { since: 0, loadIds: [] });
         });
-      else await requestWalk(store, request);
+      else await requestWalk(store, { warehouse: name });
       const requested = await walkToEnd(store, name);
       const { client, prefix } = await openTemporal(services);
       services.say(`${name}: loading pending calls${rewrite ? ` (${countOf(requested, 'call')} again)` : ''} …`);

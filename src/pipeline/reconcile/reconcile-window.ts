@@ -5,6 +5,7 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import type { JsonRecord } from '../../lib/json-record.ts';
+import { partsOf } from '../../lib/pages.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { serviceNow, steadyNow } from '../../source/http/http.ts';
 import { axisOf } from '../../source/list/list-query.ts';
@@ -353,10 +354,8 @@ const listAgain = async (deps: ReadDeps, input: UnlistedCalls, signal: AbortSign
   const named = await listIds(deps, { axis, range: wider }, signal);
   const gone: string[] = [];
   let omitted = 0;
-  for (let at = 0; at < callIds.length; at += documentsAtOnce)
-    for (const { callId, seenBy, document } of (
-      await readRows(deps.store, callIds.slice(at, at + documentsAtOnce))
-    ).values()) {
+  for (const part of partsOf(callIds, documentsAtOnce))
+    for (const { callId, seenBy, document } of (await readRows(deps.store, part)).values()) {
       const wasListed = Object.keys(seenBy).some((source) => source !== 'webhook');
       if (named?.has(callId) === false && wasListed) gone.push(callId);
       else if (document && shouldBeListed(deps, input, document)) omitted += 1;

@@ -6,7 +6,7 @@ import type { Memory } from '../../lib/evidence.ts';
 import { backoffMs, type Pause, wait } from '../../lib/timing.ts';
 import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { createRefusals, failureOf, findsNothing, overloads, retriesOf } from './errors.ts';
-import { type Http, type HttpResponse, refusePlainHttp, type ServiceClock, serviceNow } from './http.ts';
+import { type Http, type HttpResponse, refusePlainHttp, type ServiceClock } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';
 import type { TokenSource } from './tokens.ts';
 
@@ -105,14 +105,8 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof, pause =
     }
     quotaRefusals = 0;
     if (good) refusals.answered(url.href);
-    /** The service's time at which the request was sent. */
     const { sentAt, headAt, headers } = response;
-    const age = Number(headers.age);
-    // A cache may tell its own time beside the age of the answer.
-    const observedAt =
-      age > 0
-        ? (serviceNow(clock) ?? Math.round(sentAt * 1000)) - age * 1_000_000
-        : clock.observe({ sentAt, headAt, date: headers.date });
+    const observedAt = clock.observe({ sentAt, headAt, date: headers.date, age: headers.age });
     const value = await parse(response);
     if (good && !proofKept) {
       proofKept = true;

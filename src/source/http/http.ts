@@ -282,15 +282,19 @@ export const createServiceClock = (allowedSkewMs: number) => {
   return {
     /**
      * Time of the service when the request was sent, in microseconds. A webhook made while the answer travels
-     * therefore counts as newer. Without a usable Date header: the time of arrival.
+     * therefore counts as newer. Without a usable Date header: the time of arrival. Of a cached answer: so much earlier as it is old,
+     * because a cache may tell its own time.
      */
     observe: (answer: {
       /** Local milliseconds (`steadyNow`) at which the request was sent and the response head arrived. */
       readonly sentAt: number;
       readonly headAt: number;
       readonly date: string | undefined;
+      /** Seconds since the service gave a cached answer. */
+      readonly age?: string | undefined;
     }) => {
-      const { sentAt, headAt, date } = answer;
+      const { sentAt, headAt, date, age } = answer;
+      if (Number(age) > 0) return Math.round((sentAt + (known?.low ?? 0) - Number(age) * 1000) * 1000);
       // After a sleep of this machine, or where its clock was set, the steady time is behind.
       const arrivedAt = Math.max(headAt, Date.now());
       const second = date === undefined ? Number.NaN : Date.parse(date);
